@@ -1,0 +1,44 @@
+"""The one interface between the engine's drivers and a model server."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+
+from forge.core.capabilities import Capabilities
+from forge.core.events import Delta
+from forge.core.request import Request
+
+
+class Backend(ABC):
+    """A model server as the engine sees it: a connection, an identity, abilities.
+
+    Drivers test for this class with ``isinstance``; an object that only has ``send`` and ``send_stream`` (the
+    public client contract) is adapted instead.
+    """
+
+    @abstractmethod
+    async def capabilities(self) -> Capabilities:
+        """What the backend can do; probed on first use, then cached.
+
+        Raises:
+            BackendError: the backend answered the probe with an error.
+            BackendUnreachableError: nothing answers there.
+        """
+
+    @abstractmethod
+    def exchange(self, request: Request, *, headers: Mapping[str, str] | None = None) -> AsyncIterator[Delta]:
+        """Run one model turn and yield its deltas as they arrive; the last one is always ``Finish``.
+
+        ``request.stream`` chooses whether the backend is asked to stream. ``headers`` are per-call credentials.
+        Closing the iterator (or cancelling the task) closes the connection, which stops generation.
+
+        Raises:
+            BackendError: the backend answered with an error status or sent an error event.
+            BackendUnreachableError: no connection, or it broke before anything was generated.
+            StreamError: the stream ended without saying that it was finished.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""

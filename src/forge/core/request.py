@@ -1,0 +1,122 @@
+"""The neutral request: what every door decodes into and every client encodes from.
+
+A message that came from a caller keeps the caller's own bytes (``raw``) together with the protocol they are
+in, so that a client of the same protocol can forward them untouched; the decoded ``parts`` serve everybody else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from msgspec import Raw, Struct
+
+
+class Protocol(StrEnum):
+    """Wire protocols that messages and tools can be written in."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OLLAMA = "ollama"
+
+
+class Text(Struct, frozen=True, tag="text"):
+    """Visible text."""
+
+    text: str
+
+
+class Reasoning(Struct, frozen=True, tag="reasoning"):
+    """Thinking that the model wrote before its answer. ``field`` is the wire name it came under."""
+
+    text: str
+    field: str = "reasoning_content"
+
+
+class Call(Struct, frozen=True, tag="call"):
+    """An earlier tool call. ``arguments`` is JSON text exactly as it was sent (it may be broken)."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Result(Struct, frozen=True, tag="result"):
+    """The result of an earlier tool call, flattened to text."""
+
+    call_id: str
+    content: str
+    name: str = ""
+    is_error: bool = False
+
+
+class Opaque(Struct, frozen=True, tag="opaque"):
+    """A content part that Forge does not interpret (an image, say), in the bytes of its message's protocol."""
+
+    raw: Raw
+
+
+Part: TypeAlias = Text | Reasoning | Call | Result | Opaque
+
+
+class ChatMessage(Struct, frozen=True, kw_only=True):
+    """One message. ``role`` is system, developer, user, assistant or tool (unknown roles pass as they came).
+
+    ``raw`` is the message in the caller's own bytes, ``protocol`` the protocol of those bytes; both are None
+    for messages that Forge made itself.
+    """
+
+    role: str
+    parts: tuple[Part, ...] = ()
+    raw: Raw | None = None
+    protocol: Protocol | None = None
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """One offered tool. ``parameters`` is its JSON Schema (an object schema; ``{}`` when it was not given).
+
+    ``raw`` and ``protocol`` are as in :class:`ChatMessage`. A tool of another kind than ``function``
+    (``web_search``, ``custom``) only passes through: ``kind`` names it and it is never guarded.
+    """
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    kind: str = "function"
+    raw: Raw | None = None
+    protocol: Protocol | None = None
+
+
+class ToolChoice(Struct, frozen=True):
+    """``mode`` is auto, none, required or named; ``name`` is set for named only."""
+
+    mode: str
+    name: str | None = None
+
+
+class Constraint(Struct, frozen=True, kw_only=True):
+    """Asks a backend to make anything but a call of one of ``tools`` impossible.
+
+    The model then writes one JSON object ``{"name": <tool>, "arguments": {...}}``. The client chooses the
+    backend's own means (response_format, json_schema, grammar, ``format``) and lowers the schemas to what
+    the backend's compiler understands.
+    """
+
+    tools: tuple[Tool, ...]
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One model turn to be run.
+
+    ``options`` holds every other field of the caller's body under its OpenAI chat-completions name, undecoded,
+    in the caller's order (sampling, max_tokens, stop, vendor keys). ``tool_choice`` None means that the caller
+    did not say.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice | None = None
+    model: str | None = None
+    stream: bool = False
+    options: dict[str, Raw] = {}
+    constraint: Constraint | None = None

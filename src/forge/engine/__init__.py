@@ -1,0 +1,1 @@
+"""The guarded turn: pure state machine, no I/O."""

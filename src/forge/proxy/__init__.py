@@ -1,0 +1,1 @@
+"""The proxy: HTTP doors in front of the engine."""

@@ -1,0 +1,1 @@
+"""The tolerant JSON reader."""

@@ -1,0 +1,1 @@
+"""Tools, their JSON Schemas, names, coercion and validation."""

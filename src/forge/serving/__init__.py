@@ -1,0 +1,1 @@
+"""Model servers as child processes."""
