@@ -25,7 +25,7 @@ def as_tool(tool: object) -> Tool:
         return Tool(name=tool)
     if isinstance(tool, Mapping):
         return _from_mapping(tool)
-    spec = getattr(tool, "spec", tool)
+    spec: Any = getattr(tool, "spec", tool)
     name = getattr(spec, "name", None)
     if isinstance(name, str) and callable(getattr(spec, "get_json_schema", None)):
         schema = spec.get_json_schema()
