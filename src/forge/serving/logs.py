@@ -1,0 +1,60 @@
+"""Where model servers' logs are kept, and what their last lines say."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import time
+from pathlib import Path
+
+from forge.serving.paths import cache_dir
+
+KEPT_LOGS = 20
+_TAIL_BYTES = 64 * 1024
+_numbers = itertools.count(1)
+
+# llama.cpp: "0.00.008.021 E srv  start: couldn't bind ..."; others write the level as a word.
+_ERROR_LINE = re.compile(r"^\S+\s+E\s+(?P<short>.*)|.*\b(?:error|fatal|exception)\b.*", re.IGNORECASE)
+# The lines that only say that it is over, after those that say why.
+_FOLLOW_UP = re.compile(r"exiting due to|failed to init server|cleaning up", re.IGNORECASE)
+
+
+def new_log_path(name: str) -> Path:
+    """A fresh path for the log of a server called ``name``; old logs beyond the newest few are deleted."""
+    folder = cache_dir() / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    path = folder / f"{name}-{stamp}-{os.getpid()}-{next(_numbers)}.log"
+    ours = sorted(folder.glob(f"{name}-*.log"), key=_modified, reverse=True)
+    for old in ours[KEPT_LOGS - 1 :]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process tidied up at the same moment
+        return 0.0
+
+
+def tail(path: Path, lines: int) -> str:
+    """The last ``lines`` non-empty lines of a log; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
+
+
+def cause(log: str) -> str:
+    """The line of a log's tail that most likely says why the server gave up; its last line if none stands out."""
+    lines = log.splitlines()
+    errors = [match for line in lines if (match := _ERROR_LINE.match(line)) and not _FOLLOW_UP.search(line)]
+    if errors:
+        first = errors[0]  # what follows the first error is usually its consequence
+        return " ".join((first["short"] or first[0]).split())
+    return lines[-1].strip() if lines else ""

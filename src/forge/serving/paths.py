@@ -1,0 +1,24 @@
+"""The folder for what Forge can fetch or write again: models and logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def cache_dir() -> Path:
+    """``FORGE_CACHE_DIR`` if set, else ``forge`` in the platform's cache folder. Not created here.
+
+    Linux and others: ``$XDG_CACHE_HOME`` or ``~/.cache``; macOS: ``~/Library/Caches``; Windows: ``%LOCALAPPDATA%``.
+    """
+    override = os.environ.get("FORGE_CACHE_DIR")
+    if override:
+        return Path(override).expanduser().absolute()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "forge"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "forge"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification: relative paths are invalid and to be ignored.
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "forge"
