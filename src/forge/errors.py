@@ -19,6 +19,7 @@
     ├── ToolTimeoutError                a tool took longer than it may
     ├── WorkerStoppedError              work was given to a SlotWorker that was stopped
     ├── BackendError                    the model server answered with an error
+    │   ├── MalformedOutputError        ... because it could not read what its model wrote
     │   └── ThinkingNotSupportedError   ... because the model cannot think
     ├── BackendUnreachableError         nothing answers, or the connection broke
     ├── StreamError                     a stream ended without its end
@@ -27,7 +28,8 @@
     ├── HardwareDetectionError          the GPU tool's answer cannot be read
     ├── BudgetResolutionError           no context budget can be chosen
     ├── ServerStartError                a model server did not come up
-    └── EmbeddedModelError              the embedded server or its model is not usable
+    ├── EmbeddedModelError              the embedded server or its model is not usable
+    └── ProtocolMisuseError             the engine was driven in the wrong order (a bug in the driver)
 
     ToolResolutionError (Exception)     raised *by tools*: a right call whose data did not resolve
 
@@ -52,11 +54,13 @@ __all__ = [
     "EmbeddedModelError",
     "ForgeError",
     "HardwareDetectionError",
+    "MalformedOutputError",
     "MaxIterationsError",
     "MissingCredentialError",
     "MissingModelError",
     "MultipleCredentialsError",
     "PrerequisiteError",
+    "ProtocolMisuseError",
     "RequestError",
     "RunError",
     "ServerStartError",
@@ -317,10 +321,17 @@ class BackendError(ForgeError):
         )
         self.status_code = status_code
         self.body = detail if raw_body is None else raw_body
-        # The backend's Retry-After header as it came; whoever read the answer sets it.
-        self.retry_after: str | None = None
         # An error status is passed on; an error inside a good response (a stream) is a bad gateway.
         self.status = status_code if status_code >= 400 else 502
+
+
+class MalformedOutputError(BackendError):
+    """The server failed because its own parser could not read what the model wrote.
+
+    llama-server answers 500 then, or sends an error frame in the middle of a stream; the request was right.
+    """
+
+    code = "malformed_output"
 
 
 class ThinkingNotSupportedError(BackendError):
@@ -425,3 +436,9 @@ class EmbeddedModelError(ForgeError):
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class ProtocolMisuseError(ForgeError):
+    """The engine was fed out of order: a bug in whoever drives it, never the caller's or the backend's fault."""
+
+    code = "protocol_misuse"
