@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from forge.core.calls import LLMResponse as LLMResponse
     from forge.core.calls import TextResponse as TextResponse
     from forge.core.calls import ToolCall as ToolCall
+    from forge.core.messages import Message as Message
+    from forge.core.messages import MessageMeta as MessageMeta
+    from forge.core.messages import MessageRole as MessageRole
+    from forge.core.messages import MessageType as MessageType
+    from forge.core.messages import ToolCallInfo as ToolCallInfo
+    from forge.core.reasoning import DEFAULT_REASONING_REPLAY as DEFAULT_REASONING_REPLAY
+    from forge.core.reasoning import REASONING_REPLAY_CHOICES as REASONING_REPLAY_CHOICES
+    from forge.core.reasoning import ReasoningReplay as ReasoningReplay
+    from forge.core.reasoning import fold_and_serialize as fold_and_serialize
+    from forge.core.steps import StepTracker as StepTracker
+    from forge.core.workflow import ToolDef as ToolDef
+    from forge.core.workflow import ToolSpec as ToolSpec
+    from forge.core.workflow import Workflow as Workflow
     from forge.errors import BudgetResolutionError as BudgetResolutionError
     from forge.errors import ContextBudgetExceeded as ContextBudgetExceeded
     from forge.errors import ContextDiscoveryError as ContextDiscoveryError
@@ -26,6 +39,13 @@ if TYPE_CHECKING:
     from forge.errors import ToolExecutionError as ToolExecutionError
     from forge.errors import ToolResolutionError as ToolResolutionError
     from forge.errors import WorkflowCancelledError as WorkflowCancelledError
+    from forge.prompts.nudges import retry_nudge as retry_nudge
+    from forge.prompts.nudges import step_nudge as step_nudge
+    from forge.prompts.tool_prompt import build_tool_prompt as build_tool_prompt
+    from forge.tools.decorator import tool as tool
+    from forge.tools.respond import RESPOND_TOOL_NAME as RESPOND_TOOL_NAME
+    from forge.tools.respond import respond_spec as respond_spec
+    from forge.tools.respond import respond_tool as respond_tool
 
     __version__: str
 
@@ -34,6 +54,14 @@ _MODULE_OF: dict[str, str] = {
     name: module
     for module, names in {
         "forge.core.calls": "LLMResponse TextResponse ToolCall",
+        "forge.core.messages": "Message MessageMeta MessageRole MessageType ToolCallInfo",
+        "forge.core.reasoning": "DEFAULT_REASONING_REPLAY REASONING_REPLAY_CHOICES ReasoningReplay fold_and_serialize",
+        "forge.core.workflow": "ToolDef ToolSpec Workflow",
+        "forge.core.steps": "StepTracker",
+        "forge.prompts.nudges": "retry_nudge step_nudge",
+        "forge.prompts.tool_prompt": "build_tool_prompt",
+        "forge.tools.decorator": "tool",
+        "forge.tools.respond": "RESPOND_TOOL_NAME respond_spec respond_tool",
         "forge.errors": (
             "BudgetResolutionError ContextBudgetExceeded ContextDiscoveryError ForgeError HardwareDetectionError "
             "MaxIterationsError PrerequisiteError StepEnforcementError StreamError ThinkingNotSupportedError "
