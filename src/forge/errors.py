@@ -321,6 +321,8 @@ class BackendError(ForgeError):
         )
         self.status_code = status_code
         self.body = detail if raw_body is None else raw_body
+        # The backend's Retry-After header as it came; whoever read the answer sets it.
+        self.retry_after: str | None = None
         # An error status is passed on; an error inside a good response (a stream) is a bad gateway.
         self.status = status_code if status_code >= 400 else 502
 

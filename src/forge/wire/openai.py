@@ -1,0 +1,34 @@
+"""The chat-completions protocol: requests and answers, both ways, sans-I/O. The front of the ``openai_*`` modules."""
+
+from forge.wire.openai_body import encode_messages, encode_request, encode_tool
+from forge.wire.openai_emit import (
+    DONE_EVENT,
+    HEARTBEAT,
+    AnswerBuilder,
+    ChunkEncoder,
+    Identity,
+    encode_error,
+    encode_error_event,
+    encode_usage,
+)
+from forge.wire.openai_request import REASONING_FIELDS, decode_request
+from forge.wire.openai_response import ChunkDecoder, decode_response, read_usage
+
+__all__ = [
+    "DONE_EVENT",
+    "HEARTBEAT",
+    "REASONING_FIELDS",
+    "AnswerBuilder",
+    "ChunkDecoder",
+    "ChunkEncoder",
+    "Identity",
+    "decode_request",
+    "decode_response",
+    "encode_error",
+    "encode_error_event",
+    "encode_messages",
+    "encode_request",
+    "encode_tool",
+    "encode_usage",
+    "read_usage",
+]

@@ -1,0 +1,197 @@
+"""Chat-completions requests, encoded. What the caller sent goes out as the caller's bytes.
+
+Messages come last in the body, so that the body of attempt k+1 starts with the bytes of attempt k up to the
+bracket that closes its messages: a retry only appends, and a server's prompt cache keeps the whole prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from forge.core.request import (
+    Call,
+    ChatMessage,
+    Opaque,
+    Part,
+    Protocol,
+    Reasoning,
+    Request,
+    Result,
+    Text,
+    Tool,
+    ToolChoice,
+)
+from forge.errors import RequestError
+from forge.wire.arguments import sound_arguments
+from forge.wire.json_text import dumps, is_json
+
+_OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stream_options"})
+_NO_SCHEMA = {"type": "object", "properties": {}}
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_NO_FIELDS: Mapping[str, bytes] = {}
+
+
+def encode_request(
+    request: Request, *, defaults: Mapping[str, bytes] = _NO_FIELDS, tail: Mapping[str, bytes] = _NO_FIELDS
+) -> bytes:
+    """The body of ``request``.
+
+    Args:
+        request: ``constraint`` is not read: how to constrain is the client's knowledge, given in ``tail``.
+        defaults: JSON values of fields for which the caller gave none (or null), such as sampling.
+        tail: JSON values of fields that follow the messages. They may differ from one attempt to the next.
+
+    Raises:
+        RequestError: a message holds a content part of another protocol.
+    """
+    fields = [b'"%b":%b' % (_key(name), value) for name, value in _head(request, defaults, tail)]
+    messages = b",".join(encode_messages(request.messages))
+    after = b"".join(b',"%b":%b' % (_key(name), value) for name, value in tail.items())
+    return b'{%b"messages":[%b]%b}' % (b"".join(field + b"," for field in fields), messages, after)
+
+
+def _key(name: str) -> bytes:
+    return dumps(name)[1:-1]
+
+
+def _head(
+    request: Request, defaults: Mapping[str, bytes], tail: Mapping[str, bytes]
+) -> Iterable[tuple[str, bytes]]:
+    if request.model is not None:
+        yield "model", dumps(request.model)
+    options = {name: bytes(raw) for name, raw in request.options.items() if name not in _OWNED}
+    for name, value in defaults.items():
+        if options.get(name, b"null") == b"null" and not (name == "model" and request.model is not None):
+            options[name] = value
+    for name, value in options.items():
+        if name not in tail:
+            yield name, value
+    if request.stream:
+        yield "stream", b"true"
+        yield "stream_options", _stream_options(request.options.get("stream_options"))
+    if request.tools:
+        yield "tools", b"[%b]" % b",".join(encode_tool(tool) for tool in request.tools)
+    if request.tool_choice is not None:
+        yield "tool_choice", dumps(_tool_choice(request.tool_choice))
+
+
+def _stream_options(raw: Raw | None) -> bytes:
+    """The caller's stream options with usage switched on: the engine always needs to know it."""
+    try:
+        options: dict[str, Raw] = _decode_fields(raw) if raw is not None else {}
+    except msgspec.DecodeError:
+        options = {}
+    return dumps({**options, "include_usage": True})
+
+
+def _tool_choice(choice: ToolChoice) -> Any:
+    if choice.mode != "named":
+        return choice.mode
+    return {"type": "function", "function": {"name": choice.name}}
+
+
+def encode_tool(tool: Tool) -> bytes:
+    """One tool: the caller's bytes, or built from the neutral form."""
+    if tool.raw is not None and tool.protocol is Protocol.OPENAI:
+        return bytes(tool.raw)
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters or _NO_SCHEMA,
+    }
+    return dumps({"type": "function", "function": function})
+
+
+# -- messages -----------------------------------------------------------------------------------------------
+
+
+def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes]:
+    """Wire messages. Each depends on its own message alone, so a longer history only adds to a shorter one."""
+    encoded: list[bytes] = []
+    for message in messages:
+        if message.raw is None or message.protocol is not Protocol.OPENAI:
+            encoded.extend(_built(message))
+        elif all(is_json(part.arguments) for part in message.parts if isinstance(part, Call)):
+            encoded.append(bytes(message.raw))
+        else:
+            encoded.append(_with_sound_calls(bytes(message.raw)))
+    return encoded
+
+
+def _with_sound_calls(raw: bytes) -> bytes:
+    """The message with those calls mended that no server would take; all else as it was.
+
+    llama-server fails the whole request (500) when an earlier call's arguments are not JSON.
+    """
+    message = _decode_fields(raw)
+    message["tool_calls"] = Raw(b"[%b]" % b",".join(map(_sound_call, _decode_list(message["tool_calls"]))))
+    return dumps(message)
+
+
+def _sound_call(raw: Raw) -> bytes:
+    call = _decode_fields(raw)
+    if "function" not in call:
+        return bytes(raw)
+    function = _decode_fields(call["function"])
+    value = msgspec.json.decode(function.get("arguments", Raw(b'""')))
+    arguments = value if isinstance(value, str) else ""
+    if not (isinstance(value, str | None) and not is_json(arguments)):
+        return bytes(raw)
+    function["arguments"] = Raw(dumps(sound_arguments(arguments)))
+    call["function"] = Raw(dumps(function))
+    return dumps(call)
+
+
+def _built(message: ChatMessage) -> Iterable[bytes]:
+    """A message made from its parts; each tool result is a message of its own on this wire."""
+    rest: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Result):
+            yield dumps(_result(part))
+        else:
+            rest.append(part)
+    if rest or not message.parts:
+        yield dumps(_from_parts(message, rest))
+
+
+def _result(result: Result) -> dict[str, str]:
+    fields = {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
+    if result.name:
+        fields["name"] = result.name
+    return fields
+
+
+def _from_parts(message: ChatMessage, parts: list[Part]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"role": message.role, "content": _content(message, parts)}
+    calls: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, Reasoning):
+            fields[part.field] = fields.get(part.field, "") + part.text
+        elif isinstance(part, Call):
+            function = {"name": part.name, "arguments": sound_arguments(part.arguments)}
+            calls.append({"id": part.id, "type": "function", "function": function})
+    if calls:
+        fields["tool_calls"] = calls
+    return fields
+
+
+def _content(message: ChatMessage, parts: list[Part]) -> str | list[Any]:
+    opaque = any(isinstance(part, Opaque) for part in parts)
+    if not opaque:
+        return "".join(part.text for part in parts if isinstance(part, Text))
+    if message.protocol not in (None, Protocol.OPENAI):
+        raise RequestError(
+            f"a content part in the {message.protocol} protocol cannot be sent to this backend"
+        )
+    content: list[Any] = []
+    for part in parts:
+        if isinstance(part, Text):
+            content.append({"type": "text", "text": part.text})
+        elif isinstance(part, Opaque):
+            content.append(part.raw)
+    return content

@@ -1,0 +1,220 @@
+"""What the OpenAI door writes: chunks, whole answers and errors, as bytes.
+
+A streamed token costs one JSON string: everything around it is rendered once per answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
+from forge.wire.json_text import dumps
+from forge.wire.openai_request import REASONING_FIELDS
+
+DONE_EVENT: Final = b"data: [DONE]\n\n"
+HEARTBEAT: Final = b": keep-alive\n\n"
+"""An SSE comment: no client shows it, and no client times out while it comes."""
+
+_ERROR_TYPES: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "invalid_request_error",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """The envelope of one answer. ``extra`` holds further top-level fields (``system_fingerprint``)."""
+
+    id: str
+    model: str
+    created: int
+    extra: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, started: Started | None, *, id: str, model: str, created: int) -> Identity:  # noqa: A002
+        """The backend's own envelope where it gave one, else the given values."""
+        if started is None:
+            return cls(id=id, model=model, created=created)
+        return cls(
+            id=started.id or id,
+            model=started.model or model,
+            created=started.created or created,
+            extra=started.extra,
+        )
+
+
+class ChunkEncoder:
+    """Encodes one streamed answer. Every method returns the bytes of whole events."""
+
+    def __init__(self, identity: Identity) -> None:
+        envelope = {
+            **identity.extra,
+            "id": identity.id,
+            "object": "chat.completion.chunk",
+            "created": identity.created,
+            "model": identity.model,
+        }
+        self._envelope = b"data: " + dumps(envelope)[:-1]
+        self._choice = self._envelope + b',"choices":[{"index":0,"delta":'
+        self._content = self._choice + b'{"content":'
+        self._reasoning = {name: self._choice + b'{"%b":' % name.encode() for name in REASONING_FIELDS}
+
+    def role(self) -> bytes:
+        """The first chunk."""
+        return self._choice + b'{"role":"assistant","content":""},"finish_reason":null}]}\n\n'
+
+    def text(self, delta: TextDelta) -> bytes:
+        """A piece of text with what came beside it."""
+        if delta.extra is None:
+            return self._content + dumps(delta.text) + b'},"finish_reason":null}]}\n\n'
+        beside = {name: value for name, value in delta.extra.items() if name != "delta"}
+        inner = {"content": delta.text} if delta.text else {}
+        inner.update(delta.extra.get("delta") or {})
+        return self._chunk(inner, beside, None)
+
+    def reasoning(self, delta: ReasoningDelta) -> bytes:
+        """A piece of thinking, under the name it came with."""
+        prefix = self._reasoning.get(delta.field)
+        if prefix is None:
+            return self._chunk({delta.field: delta.text}, {}, None)
+        return prefix + dumps(delta.text) + b'},"finish_reason":null}]}\n\n'
+
+    def call(self, index: int, call: CallReady) -> bytes:
+        """A whole call in one chunk."""
+        return self._chunk({"tool_calls": [{"index": index, **_call(call)}]}, {}, None)
+
+    def finish(self, finished: Finished) -> bytes:
+        """The chunk with the finish reason. Top-level extras travel in the usage chunk, as on the wire of llama-server."""
+        return self._chunk({}, finished.extra.get("choice") or {}, finished.reason)
+
+    def usage(self, finished: Finished) -> bytes:
+        """The chunk without choices that ends a stream whose caller asked for usage."""
+        fields: dict[str, Any] = {"choices": [], **_top_level(finished)}
+        fields["usage"] = encode_usage(finished.usage or Usage())
+        return self._envelope + b"," + dumps(fields)[1:] + b"\n\n"
+
+    def extras(self, finished: Finished) -> bytes:
+        """The chunk with top-level extras for a caller who did not ask for usage; b"" where there are none."""
+        fields = _top_level(finished)
+        if not fields:
+            return b""
+        return self._envelope + b"," + dumps({"choices": [], **fields})[1:] + b"\n\n"
+
+    def _chunk(self, delta: dict[str, Any], beside: dict[str, Any], reason: str | None) -> bytes:
+        fields = dumps({**beside, "finish_reason": reason})[1:]
+        return b"%b%b,%b]}\n\n" % (self._choice, dumps(delta), fields)
+
+
+class AnswerBuilder:
+    """Collects a turn's outputs into one whole answer."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: dict[str, list[str]] = {}
+        self._calls: list[CallReady] = []
+        self._message: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+
+    def add(self, output: TextDelta | ReasoningDelta | CallReady) -> None:
+        """Take the next output."""
+        if isinstance(output, CallReady):
+            self._calls.append(output)
+        elif isinstance(output, ReasoningDelta):
+            self._reasoning.setdefault(output.field, []).append(output.text)
+        else:
+            self._text.append(output.text)
+            for name, value in (output.extra or {}).items():
+                if name == "delta":
+                    _merge(self._message, value)
+                else:
+                    _merge(self._choice, {name: value})
+
+    def encode(self, identity: Identity, finished: Finished) -> bytes:
+        """The whole answer."""
+        text = "".join(self._text)
+        message: dict[str, Any] = {"role": "assistant", "content": text or (None if self._calls else "")}
+        message.update({field: "".join(pieces) for field, pieces in self._reasoning.items()})
+        message.update(self._message)
+        if self._calls:
+            message["tool_calls"] = [_call(call) for call in self._calls]
+        choice = {
+            "index": 0,
+            "message": message,
+            **self._choice,
+            **(finished.extra.get("choice") or {}),
+            "finish_reason": finished.reason,
+        }
+        return dumps(
+            {
+                **identity.extra,
+                **_top_level(finished),
+                "id": identity.id,
+                "object": "chat.completion",
+                "created": identity.created,
+                "model": identity.model,
+                "choices": [choice],
+                "usage": encode_usage(finished.usage or Usage()),
+            }
+        )
+
+
+def encode_usage(usage: Usage) -> dict[str, Any]:
+    """OpenAI's usage object."""
+    fields = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        **usage.extra,
+    }
+    details = usage.extra.get("prompt_tokens_details")
+    if isinstance(details, dict) or usage.cached_tokens:
+        kept = details if isinstance(details, dict) else {}
+        fields["prompt_tokens_details"] = {**kept, "cached_tokens": usage.cached_tokens}
+    return fields
+
+
+def encode_error(
+    status: int, message: str, *, kind: str | None = None, param: str | None = None, code: str | None = None
+) -> bytes:
+    """An error body as OpenAI's SDKs parse it."""
+    default = _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    error = {"message": message, "type": kind or default, "param": param, "code": code}
+    return dumps({"error": error})
+
+
+def encode_error_event(body: bytes) -> bytes:
+    """An error body as an event inside a stream; nothing but ``[DONE]`` may follow."""
+    return b"data: %b\n\n" % body
+
+
+def _top_level(finished: Finished) -> dict[str, Any]:
+    return {name: value for name, value in finished.extra.items() if name != "choice"}
+
+
+def _call(call: CallReady) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+
+
+def _merge(into: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Fields that came in pieces: strings and lists grow, objects merge, the last of anything else counts."""
+    for name, value in fields.items():
+        old = into.get(name)
+        if isinstance(old, str) and isinstance(value, str):  # noqa: SIM114 - merged, the types are lost
+            into[name] = old + value
+        elif isinstance(old, list) and isinstance(value, list):
+            into[name] = old + value
+        elif isinstance(old, dict) and isinstance(value, dict):
+            into[name] = dict(old)
+            _merge(into[name], value)
+        else:
+            into[name] = value

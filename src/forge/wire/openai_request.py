@@ -1,0 +1,302 @@
+"""Chat-completions requests, decoded: strict about what is wrong, tolerant of null, the caller's bytes kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from forge.core.request import (
+    Call,
+    ChatMessage,
+    Opaque,
+    Part,
+    Protocol,
+    Reasoning,
+    Request,
+    Result,
+    Text,
+    Tool,
+    ToolChoice,
+)
+from forge.errors import RequestError
+from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
+
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+"""The names under which servers and clients send thinking, the most common first."""
+
+_NULL = b"null"
+_CHOICE_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
+_Fields: TypeAlias = dict[str, Raw]
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Raw | UnsetType = UNSET
+
+
+class _Call(Struct):
+    id: str | None = None
+    function: _Function | None = None
+    type: str | None = None
+
+
+class _Message(Struct):
+    role: str
+    content: str | list[Raw] | None = None
+    tool_calls: list[Raw] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_text: Any = None
+
+
+class _ContentPart(Struct):
+    type: str | None = None
+    text: str | None = None
+
+
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_part = msgspec.json.Decoder(_ContentPart).decode
+_decode_string = msgspec.json.Decoder(str).decode
+
+
+def decode_request(body: bytes) -> Request:
+    """The neutral form of a chat-completions body.
+
+    Messages and tools keep their own bytes (``raw``); every top-level field without a neutral name is kept,
+    undecoded and in order, in ``options``. A body with lone surrogates or ``NaN`` is read with those replaced
+    (U+FFFD, null), since no strict JSON parser, llama-server's included, would take them.
+
+    Raises:
+        RequestError: what is wrong, with the path of the field in ``param``.
+    """
+    fields = _top_level(body)
+    messages = _messages(fields.pop("messages", None))
+    tools_raw = _given(fields.pop("tools", None))
+    model = _given(fields.pop("model", None))
+    stream = _given(fields.pop("stream", None))
+    choice = _given(fields.pop("tool_choice", None))
+    if stream not in (None, b"true", b"false"):
+        raise RequestError("'stream' must be true or false", "stream")
+    return Request(
+        messages=messages,
+        tools=_tools(tools_raw) if tools_raw is not None else (),
+        tool_choice=_tool_choice(choice) if choice is not None else None,
+        model=_string(model, "model") if model is not None else None,
+        stream=stream == b"true",
+        options=fields,
+    )
+
+
+def _top_level(body: bytes) -> _Fields:
+    try:
+        return _decode_fields(body)
+    except msgspec.ValidationError:
+        raise RequestError("the request body must be a JSON object") from None
+    except RecursionError:
+        raise RequestError("the request body is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        return _decode_fields(strict(body))
+    except msgspec.ValidationError:
+        raise RequestError("the request body must be a JSON object") from None
+    except msgspec.DecodeError as error:
+        raise RequestError(f"the request body is not valid JSON: {error}") from None
+    except UnicodeDecodeError:
+        raise RequestError("the request body is not valid UTF-8") from None
+
+
+def _given(raw: Raw | None) -> bytes | None:
+    """The bytes of a field, or None where it is absent or null."""
+    if raw is None:
+        return None
+    data = bytes(raw)
+    return None if data == _NULL else data
+
+
+def _string(data: bytes, param: str) -> str:
+    try:
+        return _decode_string(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestError(f"'{param}' must be a string", param) from None
+
+
+# -- messages -----------------------------------------------------------------------------------------------
+
+
+def _messages(raw: Raw | None) -> tuple[ChatMessage, ...]:
+    data = _given(raw)
+    if data is None:
+        raise RequestError("'messages' is missing: give a list of messages", "messages")
+    try:
+        entries = _decode_list(data)
+    except (msgspec.DecodeError, RecursionError):
+        raise RequestError("'messages' must be a list", "messages") from None
+    return tuple(_message(entry, f"messages[{i}]") for i, entry in enumerate(entries))
+
+
+def _message(raw: Raw, param: str) -> ChatMessage:
+    try:
+        message = _decode_message(raw)
+    except msgspec.ValidationError as error:
+        raise _at(error, param) from None
+    except RecursionError:
+        raise RequestError(f"'{param}' is nested too deeply", param) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    parts: list[Part] = []
+    for field in REASONING_FIELDS if message.role == "assistant" else ():
+        text = getattr(message, field)
+        if isinstance(text, str) and text:
+            parts.append(Reasoning(text, field))
+            break
+    content = _content(message.content, f"{param}.content")
+    if message.role == "tool":
+        parts.append(_result(message, content))
+        parts.extend(part for part in content if isinstance(part, Opaque))
+    else:
+        parts.extend(content)
+    for j, call in enumerate(message.tool_calls or ()):
+        parts.append(_call(call, f"{param}.tool_calls[{j}]"))
+    return ChatMessage(role=message.role, parts=tuple(parts), raw=raw, protocol=Protocol.OPENAI)
+
+
+def _at(error: msgspec.ValidationError, param: str) -> RequestError:
+    """The decoder's own words (``Expected `str`, got `int` - at `$.role```) with our path."""
+    reason, _, path = str(error).partition(" - at `$")
+    param += path.rstrip("`")
+    return RequestError(f"'{param}': {reason[:1].lower()}{reason[1:].replace('`', '')}", param)
+
+
+def _content(content: str | list[Raw] | None, param: str) -> list[Part]:
+    if not content:
+        return []
+    if isinstance(content, str):
+        return [Text(content)]
+    return [_part(entry, f"{param}[{i}]") for i, entry in enumerate(content)]
+
+
+def _part(raw: Raw, param: str) -> Part:
+    data = bytes(raw)
+    if data[:1] == b'"':
+        return Text(_string(data, param))
+    try:
+        part = _decode_part(data)
+    except msgspec.ValidationError as error:
+        raise _at(error, param) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    if part.text is not None and part.type in ("text", "input_text", "output_text", None):
+        return Text(part.text)
+    return Opaque(raw)
+
+
+def _result(message: _Message, content: list[Part]) -> Result:
+    text = "\n".join(part.text for part in content if isinstance(part, Text))
+    return Result(call_id=message.tool_call_id or "", content=text, name=message.name or "")
+
+
+def _call(raw: Raw, param: str) -> Part:
+    try:
+        call = _decode_call(raw)
+        arguments = _arguments(call.function.arguments) if call.function is not None else ""
+    except msgspec.ValidationError as error:
+        raise _at(error, param) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    if call.function is None:
+        if call.type not in (None, "function"):
+            return Opaque(raw)
+        raise RequestError(f"'{param}.function' is missing", f"{param}.function")
+    if call.function.name is None:
+        raise RequestError(f"'{param}.function.name' is missing", f"{param}.function.name")
+    return Call(id=call.id or "", name=call.function.name, arguments=arguments)
+
+
+def _arguments(raw: Raw | UnsetType) -> str:
+    """Arguments as JSON text: a string is the text, null is none, anything else is its own text."""
+    data = b"" if isinstance(raw, UnsetType) else bytes(raw)
+    if data == _NULL:
+        return ""
+    return _decode_string(data) if data[:1] == b'"' else data.decode()
+
+
+# -- tools --------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def _tools(data: bytes) -> tuple[Tool, ...]:
+    """The tools of one array. A client sends the same array with each request: it is read once."""
+    try:
+        entries = _decode_list(data)
+    except (msgspec.DecodeError, RecursionError):
+        raise RequestError("'tools' must be a list", "tools") from None
+    return tuple(_tool(entry, f"tools[{i}]") for i, entry in enumerate(entries))
+
+
+def _tool(raw: Raw, param: str) -> Tool:
+    try:
+        tool = loads(bytes(raw))
+    except ValueError as error:
+        raise RequestError(f"'{param}': {error}", param) from None
+    if not isinstance(tool, dict):
+        raise RequestError(f"'{param}' must be an object", param)
+    function = tool.get("function")
+    kind = tool.get("type")
+    if kind is None and isinstance(function, dict):
+        kind = "function"
+    if not isinstance(kind, str):
+        raise RequestError(f"'{param}.type' must be a string", f"{param}.type")
+    if kind != "function":
+        return Tool(name=_other_name(tool, kind), kind=kind, raw=raw, protocol=Protocol.OPENAI)
+    if not isinstance(function, dict):
+        raise RequestError(f"'{param}.function' must be an object", f"{param}.function")
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise RequestError(f"'{param}.function.name' must be a string", f"{param}.function.name")
+    description = function.get("description")
+    parameters = function.get("parameters")
+    if not depth_within(parameters):
+        where = f"{param}.function.parameters"
+        raise RequestError(f"'{where}' is nested more than {MAX_DEPTH} deep", where)
+    return Tool(
+        name=well_formed(name),
+        description=description if isinstance(description, str) else "",
+        # A schema that is no object says nothing that can be checked; the backend gets it as it came.
+        parameters=parameters if isinstance(parameters, dict) else {},
+        raw=raw,
+        protocol=Protocol.OPENAI,
+    )
+
+
+def _other_name(tool: dict[str, Any], kind: str) -> str:
+    inner = tool.get(kind)
+    for holder in (tool, inner):
+        if isinstance(holder, dict) and isinstance(holder.get("name"), str):
+            return str(holder["name"])
+    return kind
+
+
+def _tool_choice(data: bytes) -> ToolChoice:
+    choice = loads(data)
+    if isinstance(choice, str) and choice in _CHOICE_MODES:
+        return ToolChoice(_CHOICE_MODES[choice])
+    if isinstance(choice, dict):
+        kind = choice.get("type")
+        if kind in _CHOICE_MODES:
+            return ToolChoice(_CHOICE_MODES[kind])
+        inner = choice.get(kind) if isinstance(kind, str) else None
+        if kind == "allowed_tools" and isinstance(inner, dict) and inner.get("mode") in _CHOICE_MODES:
+            return ToolChoice(_CHOICE_MODES[inner["mode"]])
+        for holder in (inner, choice):
+            if isinstance(holder, dict) and isinstance(holder.get("name"), str):
+                return ToolChoice("named", holder["name"])
+    raise RequestError('\'tool_choice\' must be "auto", "none", "required" or name a function', "tool_choice")
