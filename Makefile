@@ -1,0 +1,70 @@
+# `make help` lists what there is. Nothing is needed but python3, make and a package index that pip can reach.
+PYTHON ?= python3
+VENV   := .venv
+NEWEST := .venv-newest
+RUN    := $(VENV)/bin/python
+# Workers for pytest: the embedded model server runs beside them.
+JOBS   ?= 2
+
+# Tests that need the embedded model fail, not skip, where it is missing.
+export FORGE_TEST_EMBEDDED := required
+
+ifdef CI
+export NO_COLOR := 1
+export PYTEST_ADDOPTS := --color=no
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit integration newest format bench-embedded bench-overhead clean install dev model
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: install model  ## a small real model, ten tool-calling requests: straight to it, and through Forge
+	@exec $(RUN) benchmarks/demo.py
+
+test: lint types unit newest  ## everything: lint, types, all tests on the lowest and the newest Python found
+
+install:
+	@$(PYTHON) scripts/bootstrap.py $(VENV) --extras embedded
+
+dev:
+	@$(PYTHON) scripts/bootstrap.py $(VENV) --extras dev,embedded --python lowest
+
+model: install
+	@$(RUN) -m forge.embedded install
+
+lint: dev  ## ruff: rules and format
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+format: dev  ## rewrite the code in the project's format
+	$(RUN) -m ruff format .
+	$(RUN) -m ruff check --fix .
+
+types: dev  ## mypy, strict
+	$(RUN) -m mypy
+
+unit: dev  ## all tests, with the embedded model
+	@$(RUN) -m forge.embedded install
+	$(RUN) -m pytest -q -n $(JOBS) --dist loadgroup
+
+newest: dev
+	@$(PYTHON) scripts/bootstrap.py $(NEWEST) --extras dev,embedded --python newest --unless-like $(VENV)
+	@if [ -x $(NEWEST)/bin/python ]; then \
+	  echo "$(NEWEST)/bin/python -m pytest"; exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadgroup; \
+	fi
+
+integration: dev  ## only the tests against the embedded model server
+	@$(RUN) -m forge.embedded install
+	$(RUN) -m pytest -q -m integration
+
+bench-embedded: install model  ## 40 requests over 20 schemas on the embedded model, with and without Forge
+	@exec $(RUN) benchmarks/embedded.py
+
+bench-overhead: install  ## what the proxy adds to the time to first token
+	@exec $(RUN) benchmarks/proxy_overhead.py
+
+clean:  ## remove environments, caches and build results (not the models: python -m forge.embedded remove)
+	rm -rf $(VENV) $(NEWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

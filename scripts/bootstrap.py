@@ -1,0 +1,173 @@
+"""Makes a virtual environment with Forge in it. Run by the Makefile with whatever ``python3`` there is.
+
+    python3 scripts/bootstrap.py .venv --extras dev,embedded [--python lowest|newest|any|PATH] [--unless-like OTHER]
+
+Does nothing where the environment is up to date. Only the standard library, and only syntax that old interpreters
+read too, so that one that is too old is told so.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+STAMP = ".forge-installed"
+LOWEST = (3, 11)
+PROBE = "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"
+
+
+def main():
+    options = arguments()
+    venv = Path(options.venv)
+    wanted = set(options.extras.split(","))
+    stamp = read_stamp(venv)
+    if options.python == "any" and up_to_date(stamp, wanted):
+        return
+    version, python = interpreter(options.python)
+    if options.unless_like and version_of(venv_python(Path(options.unless_like))) == version:
+        return  # there is no second version here
+    if stamp is None or (options.python != "any" and stamp["python"] != list(version)):
+        create(venv, version, python)
+        stamp = None
+    if not up_to_date(stamp, wanted):
+        extras = wanted | set(stamp["extras"] if stamp else ())
+        install(venv, extras)
+        write_stamp(venv, extras)
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("venv")
+    parser.add_argument("--extras", default="embedded")
+    parser.add_argument("--python", default="any", help="lowest, newest, any, or the path of an interpreter")
+    parser.add_argument("--unless-like", help="do nothing if this environment has the same Python version")
+    return parser.parse_args()
+
+
+def interpreter(choice):
+    """(version, path) of the chosen interpreter; ends the program if there is none."""
+    usable = []
+    for path in [choice] if os.sep in choice else [sys.executable, *on_this_machine()]:
+        version = version_of(path)
+        if version is not None and version >= LOWEST:
+            usable.append((version, str(path)))
+            if choice == "any":
+                break
+    if not usable:
+        raise SystemExit(nothing_usable())
+    # Of equal versions the one found first: min and max both keep it.
+    pick = max if choice == "newest" else min
+    return pick(usable, key=lambda entry: entry[0])
+
+
+def on_this_machine():
+    """Interpreters on PATH and in the usual places of version managers."""
+    names = ["python3.%d" % minor for minor in range(11, 30)]
+    paths = [path for path in (shutil.which(name) for name in names) if path]
+    for pattern in (".pyenv/versions/3.*/bin/python", ".local/share/uv/python/cpython-3.*/bin/python"):
+        # Sorted so that the same machine always gives the same answer.
+        paths += sorted(str(path) for path in Path.home().glob(pattern))
+    return paths
+
+
+def version_of(python):
+    """(major, minor) of an interpreter that runs and can make environments with pip; None for any other."""
+    try:
+        result = subprocess.run(
+            [str(python), "-c", PROBE],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.match(rb"(\d+)\.(\d+)", result.stdout)
+    return (int(match.group(1)), int(match.group(2))) if result.returncode == 0 and match else None
+
+
+def nothing_usable():
+    own = "%d.%d" % sys.version_info[:2]
+    if sys.version_info[:2] < LOWEST:
+        return (
+            "error: Forge needs Python %d.%d or newer, and python3 is %s; name another one: make PYTHON=/path/to/python3.12"
+            % (*LOWEST, own)
+        )
+    return (
+        "error: this Python (%s) cannot make virtual environments: its ensurepip is missing. "
+        "On Debian and Ubuntu: apt install python3-venv; or name another one: make PYTHON=/path/to/python3.12"
+        % own
+    )
+
+
+def project_digest():
+    return hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+
+
+def read_stamp(venv):
+    """What was installed there last; None if there is no working environment."""
+    try:
+        stamp = json.loads((venv / STAMP).read_text())
+    except (OSError, ValueError):
+        return None
+    return stamp if version_of(venv_python(venv)) else None
+
+
+def write_stamp(venv, extras):
+    python = version_of(venv_python(venv))
+    stamp = {"project": project_digest(), "extras": sorted(extras), "python": python}
+    (venv / STAMP).write_text(json.dumps(stamp))
+
+
+def up_to_date(stamp, wanted):
+    return stamp is not None and stamp["project"] == project_digest() and wanted <= set(stamp["extras"])
+
+
+def venv_python(venv):
+    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def create(venv, version, python):
+    say("Making %s with Python %d.%d" % (venv, *version))
+    run([python, "-m", "venv", "--clear", str(venv)], "the virtual environment could not be made")
+
+
+def install(venv, extras):
+    extras = ",".join(sorted(extras))
+    say("Installing Forge (%s) into %s" % (extras, venv))
+    command = [
+        str(venv_python(venv)),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
+    run(
+        [*command, "--editable", "%s[%s]" % (ROOT, extras)],
+        "pip could not install Forge; its message is above",
+    )
+
+
+def run(command, failure):
+    try:
+        status = subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    if status != 0:
+        raise SystemExit("error: " + failure)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

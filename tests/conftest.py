@@ -1,0 +1,49 @@
+"""Fixtures that every test may use. Only fixtures: no behaviour of Forge is replaced here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+
+import pytest
+
+from forge.embedded import store
+from forge.embedded.launch import EmbeddedServer, start
+from forge.embedded.models import DEFAULT_MODEL, MODELS
+
+collect_ignore_glob = ["fixtures/*"]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Async tests run on asyncio, on one loop for the session, so that a server can serve many tests."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def embedded_installed() -> None:
+    """Skips, with the command that helps, where the embedded server or its model is missing.
+
+    With ``FORGE_TEST_EMBEDDED=required`` (the Makefile sets it) it fails instead, so that no check passes by
+    skipping what it is for.
+    """
+    missing = pytest.fail if os.environ.get("FORGE_TEST_EMBEDDED") == "required" else pytest.skip
+    if find_spec("xllamacpp") is None:
+        missing("needs the embedded extra: pip install -e '.[embedded]'")
+    if not store.installed(MODELS[DEFAULT_MODEL]):
+        missing("needs the embedded model: python -m forge.embedded install")
+
+
+@pytest.fixture(scope="session")
+async def embedded_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
+    """The embedded model server with Forge's tool-calling template; one for the whole session."""
+    async with await start(threads=2, parallel=2) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+async def toolless_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
+    """The same model with the chat template in its file, which knows no tools."""
+    async with await start(threads=2, own_template=True) as server:
+        yield server
