@@ -1,0 +1,66 @@
+"""A door is one protocol that callers speak; the engine behind it does not know which.
+
+Another protocol is another subclass and a row in the routes: the handler, the stream, the limits and the errors
+stay as they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol, TypeAlias
+
+from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta
+from forge.core.request import Request
+from forge.proxy.error_response import Failure
+
+Visible: TypeAlias = TextDelta | ReasoningDelta | CallReady
+
+
+class Progress(Protocol):
+    """What an encoder may ask of the running turn."""
+
+    @property
+    def started(self) -> Started | None:
+        """The backend's envelope, once the first attempt has begun to answer."""
+
+
+class Reply(ABC):
+    """Encodes one turn's outputs for one caller, streamed (``push``, ``finish``) or whole (``whole``)."""
+
+    @abstractmethod
+    def push(self, output: Visible) -> bytes:
+        """The event(s) for one output; empty when there is nothing to send."""
+
+    @abstractmethod
+    def finish(self, finished: Finished) -> bytes:
+        """The last event(s) of a stream."""
+
+    @abstractmethod
+    def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
+        """The whole answer of a request that did not ask for a stream."""
+
+
+class Door(ABC):
+    """One inbound protocol. ``path`` is where the same request goes on a backend of the same protocol."""
+
+    path: str
+
+    @abstractmethod
+    def decode(self, body: bytes) -> Request:
+        """Read a request.
+
+        Raises:
+            RequestError: the body cannot be served as written; names the field at fault.
+        """
+
+    @abstractmethod
+    def reply(self, request: Request, progress: Progress) -> Reply:
+        """An encoder for the answer to ``request``, as far as it has come in ``progress``."""
+
+    @abstractmethod
+    def error_body(self, failure: Failure) -> bytes:
+        """The body of an error answer."""
+
+    @abstractmethod
+    def error_event(self, failure: Failure) -> bytes:
+        """The event by which a stream that has begun tells of a failure."""

@@ -1,0 +1,172 @@
+"""From an exception to what the caller may see of it: status, sentence, type, headers.
+
+The one place that decides it. Doors only choose the envelope. The backend's own status and message pass through;
+of anything unexpected the caller learns that it happened, and the log learns the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec import Struct
+
+from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError
+from forge.proxy.settings import mask_url
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    413: "invalid_request_error",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    431: "invalid_request_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """An error as a caller sees it.
+
+    ``retry_after`` is the backend's own header value, if it sent one. ``own_body`` is the backend's whole answer
+    where that already has OpenAI's shape: it may say more than we understand.
+    """
+
+    status: int
+    message: str
+    type: str
+    code: str | int | None = None
+    param: str | None = None
+    retry_after: str | None = None
+    own_body: bytes | None = None
+
+
+class HttpError(ForgeError):
+    """A request that ends before it reaches the engine: ``status`` and one sentence for the caller."""
+
+    def __init__(
+        self, status: int, message: str, *, param: str | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.param = param
+        self.error_code = code
+
+
+def error_type(status: int) -> str:
+    """OpenAI's ``error.type`` for an HTTP status."""
+    return _TYPES.get(status, "invalid_request_error" if 400 <= status < 500 else "server_error")
+
+
+def describe(error: BaseException) -> Failure:
+    """What a caller is told about ``error``; never a URL with credentials, never a traceback."""
+    match error:
+        case HttpError():
+            return Failure(
+                status=error.status,
+                message=str(error),
+                type=error_type(error.status),
+                code=error.error_code,
+                param=error.param,
+            )
+        case BackendError():
+            return _backend_failure(error)
+        case BackendUnreachableError():
+            return Failure(
+                status=502,
+                message=f"the backend at {mask_url(error.url)} cannot be reached: {_cause(error)}",
+                type="server_error",
+                code=error.code,
+            )
+        case RequestError():
+            return Failure(
+                status=error.status,
+                message=str(error),
+                type=error_type(error.status),
+                code=error.code,
+                param=error.param,
+            )
+        case TimeoutError():
+            return Failure(
+                status=504,
+                message="the backend did not answer in time (--backend-timeout)",
+                type="timeout_error",
+                code="backend_timeout",
+            )
+        case ForgeError():
+            return Failure(
+                status=error.status, message=str(error), type=error_type(error.status), code=error.code
+            )
+        case _:
+            return Failure(
+                status=500,
+                message="Forge failed on this request; its log has the details",
+                type="server_error",
+                code="internal_error",
+            )
+
+
+def _cause(error: BackendUnreachableError) -> str:
+    cause = error.cause
+    if cause is None:
+        return "no answer"
+    # aiohttp's own text repeats the URL, with credentials in the worst case; the system's reason is what helps.
+    inner = getattr(cause, "os_error", None) or cause.__cause__ or cause
+    if isinstance(inner, OSError) and inner.strerror:
+        return inner.strerror
+    return type(inner).__name__
+
+
+def _backend_failure(error: BackendError) -> Failure:
+    status = error.status
+    stated, is_openai = _stated(error.body)
+    if 300 <= error.status_code < 400:
+        stated = {
+            "message": "the backend answered with a redirect, which is not followed: check --backend-url"
+        }
+        is_openai = False
+    message = stated.get("message")
+    kind = stated.get("type")
+    code = stated.get("code")
+    param = stated.get("param")
+    return Failure(
+        status=status,
+        message=message if isinstance(message, str) and message else _plain(error),
+        type=kind if isinstance(kind, str) and kind else error_type(status),
+        code=code if isinstance(code, str | int) else None,
+        param=param if isinstance(param, str) else None,
+        retry_after=error.retry_after,
+        own_body=error.body.encode() if is_openai else None,
+    )
+
+
+def _stated(body: str) -> tuple[dict[str, Any], bool]:
+    """The error object inside a backend's body, and whether it came as OpenAI's ``{"error": {"message"}}``."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}, False
+    if not isinstance(value, dict):
+        return {}, False
+    inner = value.get("error", value)
+    if isinstance(inner, str):
+        return {"message": inner}, False
+    if not isinstance(inner, dict):
+        return {}, False
+    if isinstance(inner.get("message"), str):
+        return inner, "error" in value
+    detail = inner.get("detail")
+    return ({"message": detail} if isinstance(detail, str) else {}), False
+
+
+def _plain(error: BackendError) -> str:
+    text = error.body.strip()
+    # A page of HTML from some gateway helps nobody; a short sentence does.
+    if text and len(text) <= 500 and not text.startswith(("<", "{", "[")):
+        return text
+    return f"the backend answered with status {error.status_code}"

@@ -1,0 +1,63 @@
+"""The outermost layer: what is decided from a request's head alone, before any route sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from forge.errors import ForgeError
+from forge.proxy.body import Receive, Scope, Send
+from forge.proxy.error_response import Failure, HttpError, describe
+from forge.proxy.origin import admit, caller_credentials, check_origin
+from forge.proxy.settings import Settings
+from forge.proxy.stream import send_failure
+
+ErrorBody: TypeAlias = Callable[[str, Failure], bytes]
+"""From a path and a failure to an error body in the protocol of that path."""
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+OPEN_PATHS = frozenset({"/forge/health"})
+"""Paths that need no key, so that supervisors can ask whether the proxy lives."""
+
+
+class Head(Struct, frozen=True):
+    """What the routes need of a request's headers. ``credentials`` is what the backend may get."""
+
+    credentials: dict[str, str]
+    content_length: bytes | None
+
+
+class Gate:
+    """Checks ``Host``, ``Origin`` and the caller's key; leaves a :class:`Head` in ``scope["forge.head"]``."""
+
+    def __init__(self, app: App, settings: Settings, error_body: ErrorBody) -> None:
+        self._app = app
+        self._error_body = error_body
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Admit or answer one request; other ASGI events pass."""
+        if scope["type"] == "http":
+            try:
+                scope["forge.head"] = self._admit(scope)
+            except ForgeError as error:
+                failure = describe(error)
+                await send_failure(send, failure, self._error_body(scope["path"], failure))
+                return
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        await self._app(scope, receive, send)
+
+    def _admit(self, scope: Scope) -> Head:
+        headers = scope["headers"]
+        named = dict(headers)
+        check_origin(self._settings, named.get(b"host"), named.get(b"origin"))
+        encoding = named.get(b"content-encoding", b"identity")
+        if encoding.lower() != b"identity":
+            raise HttpError(415, "compressed request bodies are not supported", param="Content-Encoding")
+        if scope["path"] in OPEN_PATHS:
+            return Head({}, None)
+        found = caller_credentials(headers) if b"authorization" in named or b"x-api-key" in named else {}
+        return Head(admit(self._settings, found), named.get(b"content-length"))

@@ -1,0 +1,146 @@
+"""uvicorn's HTTP/1.1 protocol with the bounds that it lacks.
+
+uvicorn on httptools accepts headers of any size, waits forever for a request that does not come, and answers
+protocol errors in plain text. Here: a limit on header bytes (431), on the time a request's head may take (close),
+on open connections (503), and errors in the shape that SDKs parse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from forge.proxy.error_response import error_type
+from forge.proxy.settings import Limits
+
+_log = logging.getLogger("forge.proxy")
+
+
+class _HeadTooLargeError(Exception):
+    """Raised inside a parser callback; httptools hands it on as a parser error."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. ``limits`` is set on the subclass that :func:`bounded` makes, since uvicorn constructs us."""
+
+    limits: ClassVar[Limits] = Limits()
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _head_size = 0
+    _in_head = True
+    _refusal: tuple[int, str] | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows too
+        """Take the connection, or refuse it when there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._refusal = (503, "too many connections")
+            self.send_400_response("")
+            return
+        self._arm_head_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer with the connection."""
+        self._disarm_head_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, counting what belongs to a head that is not whole yet."""
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > self.limits.header_bytes and not self.transport.is_closing():
+            # A line without an end reaches no callback; it is seen here.
+            self._refusal = (431, "the request's headers are too large")
+            self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """A request starts (its first bytes are in the parser)."""
+        super().on_message_begin()
+        self._in_head = True
+        self._head_size = 0
+        if self._head_timer is None:
+            self._arm_head_timer()
+
+    def on_url(self, url: bytes) -> None:
+        """Collect the target, within the bound."""
+        super().on_url(url)
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header, within the bound."""
+        super().on_header(name, value)
+        self._count(len(name) + len(value) + 4)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole: the request may take its time from here."""
+        self._in_head = False
+        self._head_bytes = 0
+        self._disarm_head_timer()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next bytes on this connection are the head of another request."""
+        super().on_message_complete()
+        self._in_head = True
+        self._disarm_head_timer()
+
+    def on_response_complete(self) -> None:
+        """The answer is out; a body that is still coming (after a 413, say) is dropped, for a bounded time."""
+        super().on_response_complete()
+        if not self._in_head and self._head_timer is None and not self.transport.is_closing():
+            self._arm_head_timer()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text is not used
+        """Answer a request that cannot be parsed (or is refused unread), then close."""
+        status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
+        if status == 400:
+            _log.info("refused a request that is not valid HTTP")
+        body = json.dumps(
+            {"error": {"message": message, "type": error_type(status), "param": None, "code": None}}
+        ).encode()
+        retry = b"retry-after: 1\r\n" if status == 503 else b""
+        self.transport.write(
+            STATUS_LINE[status]
+            + b"content-type: application/json\r\nconnection: close\r\n"
+            + retry
+            + b"content-length: %d\r\n\r\n" % len(body)
+            + body
+        )
+        self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        # An upgrade (to h2c, say) is simply not taken, as the RFC allows; nothing is wrong with the request.
+        return
+
+    def _count(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > self.limits.header_bytes:
+            self._refusal = (431, "the request's headers are too large")
+            raise _HeadTooLargeError
+
+    def _arm_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(self.limits.header_seconds, self._head_overdue)
+
+    def _disarm_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_overdue(self) -> None:
+        self._head_timer = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def bounded(limits: Limits) -> type[BoundedProtocol]:
+    """The protocol class for uvicorn's ``http`` setting, with ``limits`` in it."""
+    members: dict[str, Any] = {"limits": limits}
+    return type("BoundedProtocol", (BoundedProtocol,), members)

@@ -1,0 +1,117 @@
+"""The chat-completions door: what OpenAI's SDKs and everything shaped like them speak."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+
+import msgspec
+
+from forge.core.events import CallReady, Finished, ReasoningDelta, Started
+from forge.core.request import Request
+from forge.proxy.door import Door, Progress, Reply, Visible
+from forge.proxy.error_response import Failure
+from forge.wire.openai import (
+    DONE_EVENT,
+    AnswerBuilder,
+    ChunkEncoder,
+    Identity,
+    decode_request,
+    encode_error_event,
+)
+
+
+class OpenAIDoor(Door):
+    """``POST /v1/chat/completions``."""
+
+    path = "/v1/chat/completions"
+
+    def decode(self, body: bytes) -> Request:
+        """Read a chat-completions body."""
+        return decode_request(body)
+
+    def reply(self, request: Request, progress: Progress) -> Reply:
+        """An encoder of chat-completions answers."""
+        return _OpenAIReply(request, progress)
+
+    def error_body(self, failure: Failure) -> bytes:
+        """``{"error": {"message", "type", "param", "code"}}``, or the backend's own such body."""
+        if failure.own_body is not None:
+            return failure.own_body
+        error = {
+            "message": failure.message,
+            "type": failure.type,
+            "param": failure.param,
+            "code": failure.code,
+        }
+        return json.dumps({"error": error}).encode()
+
+    def error_event(self, failure: Failure) -> bytes:
+        """The error body as one event; SDKs raise it. No ``[DONE]`` follows, since nothing is done."""
+        # An event is one line of data, and a backend's own body may be pretty-printed.
+        return encode_error_event(b" ".join(self.error_body(failure).splitlines()))
+
+
+class _OpenAIReply(Reply):
+    def __init__(self, request: Request, progress: Progress) -> None:
+        self._request = request
+        self._progress = progress
+        self._encoder: ChunkEncoder | None = None
+        self._calls = 0
+
+    def push(self, output: Visible) -> bytes:
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._begin(self._progress.started)
+            return encoder.role() + self._event(encoder, output)
+        return self._event(encoder, output)
+
+    def finish(self, finished: Finished) -> bytes:
+        first = b""
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._begin(finished.started)
+            first = encoder.role()
+        last = encoder.finish(finished)
+        if self._wants_usage():
+            last += encoder.usage(finished)
+        return first + last + DONE_EVENT
+
+    def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
+        if finished.body is not None:
+            return finished.body
+        builder = AnswerBuilder()
+        for output in outputs:
+            builder.add(output)
+        return builder.encode(self._identity(finished.started), finished)
+
+    def _event(self, encoder: ChunkEncoder, output: Visible) -> bytes:
+        if isinstance(output, CallReady):
+            self._calls += 1
+            return encoder.call(self._calls - 1, output)
+        if isinstance(output, ReasoningDelta):
+            return encoder.reasoning(output)
+        return encoder.text(output)
+
+    def _begin(self, started: Started | None) -> ChunkEncoder:
+        self._encoder = ChunkEncoder(self._identity(started))
+        return self._encoder
+
+    def _identity(self, started: Started | None) -> Identity:
+        return Identity.of(
+            started,
+            id=f"chatcmpl-{uuid.uuid4().hex}",
+            model=self._request.model or "default",
+            created=int(time.time()),
+        )
+
+    def _wants_usage(self) -> bool:
+        raw = self._request.options.get("stream_options")
+        if raw is None:
+            return False
+        try:
+            options = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            return False
+        return isinstance(options, dict) and options.get("include_usage") is True

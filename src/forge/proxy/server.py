@@ -1,0 +1,127 @@
+"""Serving an application on one socket: uvicorn, run by us.
+
+uvicorn's own runner installs signal handlers, raises signals again and exits the process; ours does none of it,
+so that the same server runs under the command line, inside a thread, and in tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from forge.proxy.http_protocol import bounded
+from forge.proxy.settings import Limits
+
+
+class BindError(OSError):
+    """The address cannot be listened on; the text is one sentence for the user."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening address, taken now, so that a taken port shows before anything is started.
+
+    Raises:
+        BindError: the port is taken, not allowed, or the host is not one of this machine.
+    """
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise BindError(f"cannot listen on {host}: the name is not known here") from error
+    listener = socket.socket(family, kind, proto)
+    try:
+        if os.name == "posix":
+            # Without it a restart would have to wait for the last connections' TIME_WAIT.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        # bind() alone lets two processes pass when both set SO_REUSEADDR; only one can listen.
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise BindError(_why_not(host, port, error)) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _why_not(host: str, port: int, error: OSError) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"port {port} on {host} is already in use; choose another one with --port"
+        case errno.EACCES:
+            return f"port {port} on {host} needs more rights; choose one above 1023 with --port"
+        case errno.EADDRNOTAVAIL:
+            return f"cannot listen on {host}: it is not an address of this machine"
+        case _:
+            return f"cannot listen on {host}:{port}: {error.strerror or error}"
+
+
+class HTTPServer:
+    """One application on one bound socket. ``serve`` runs until ``stop`` (or ``force``) was called."""
+
+    def __init__(self, app: Any, listener: socket.socket, limits: Limits) -> None:
+        self._listener = listener
+        self._limits = limits
+        config = uvicorn.Config(
+            app,
+            http=bounded(limits),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=int(limits.keep_alive_seconds),
+            timeout_graceful_shutdown=int(limits.drain_seconds),
+        )
+        self._server = _Server(config)
+
+    @property
+    def port(self) -> int:
+        """The port that is really listened on."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    async def serve(self, on_started: Callable[[], None]) -> None:
+        """Take requests until told to stop; then let those in flight finish, up to the drain deadline.
+
+        ``on_started`` is called once, when requests are being taken.
+        """
+        self._server.on_started = on_started
+        await self._server._serve([self._listener])  # noqa: SLF001 - serve() without the signal handling
+
+    def stop(self) -> None:
+        """Take no new requests and end when those in flight have ended. May be called from a signal handler."""
+        self._server.should_exit = True
+
+    def force(self) -> None:
+        """End now: what is in flight is cancelled."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server that tells when it has started, and whose cancelled requests are waited for at the end."""
+
+    on_started: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        pending = [task for task in self.server_state.tasks if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait(pending, timeout=2)

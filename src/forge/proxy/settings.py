@@ -1,0 +1,177 @@
+"""What a proxy is told at start: one frozen value, checked before anything is opened.
+
+The command line and :class:`forge.proxy.ProxyServer` both build a :class:`Settings`; everything below them
+reads it and nothing else, so that a setting has one name and one default.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+TEXT_POLICIES = ("auto", "nudge", "respond", "trust")
+CAPABILITIES = ("native", "prompt")
+BACKENDS = ("llamaserver", "openai", "embedded")
+LOCAL_BACKENDS = frozenset({"embedded"})
+"""Backends that Forge starts itself; they take no URL."""
+
+
+class SettingsError(ValueError):
+    """The settings contradict each other or one is out of range; the message says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what one client can make the proxy hold. Sizes in bytes, times in seconds."""
+
+    body_bytes: int = 16 * 1024 * 1024
+    header_bytes: int = 64 * 1024
+    connections: int = 2048
+    header_seconds: float = 30.0
+    body_seconds: float = 60.0
+    keep_alive_seconds: float = 75.0
+    heartbeat_seconds: float = 10.0
+    drain_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How one proxy runs: one backend, one listener, one policy.
+
+    ``api_key`` is what callers must present; ``backend_api_key`` is what Forge presents to the backend. Neither
+    appears in ``repr``.
+    """
+
+    backend_url: str | None = None
+    backend: str | None = None
+    model: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8081
+    max_retries: int = 3
+    max_tool_errors: int = 2
+    text_policy: str = "auto"
+    inject_respond_tool: bool = False
+    rescue: bool = True
+    constrain: bool = True
+    backend_capability: str = "native"
+    backend_timeout: float = 300.0
+    backend_api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    allow_anonymous: bool = False
+    wait: bool = False
+    verbose: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def kind(self) -> str:
+        """The backend's kind; a URL without one means any OpenAI-shaped server."""
+        return self.backend or "openai"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether Forge starts the model server itself."""
+        return self.kind in LOCAL_BACKENDS
+
+    def check(self) -> None:
+        """Reject what cannot run. Pure: nothing is opened, resolved or read.
+
+        Raises:
+            SettingsError: with one sentence that names the setting at fault.
+        """
+        self._check_backend()
+        self._check_numbers()
+        self._check_choices()
+        self._check_exposure()
+
+    def _check_backend(self) -> None:
+        if self.backend is not None and self.backend not in BACKENDS:
+            raise SettingsError(f"unsupported backend: {self.backend!r} (choose from {', '.join(BACKENDS)})")
+        if self.embedded:
+            if self.backend_url is not None:
+                raise SettingsError("backend='embedded' starts its own server and takes no backend_url")
+            return
+        if self.backend_url is None:
+            if self.backend is not None:
+                raise SettingsError(f"backend={self.backend!r} requires backend_url")
+            raise SettingsError("Provide either backend_url or backend='embedded'")
+        check_url(self.backend_url)
+
+    def _check_numbers(self) -> None:
+        if self.max_retries < 0:
+            raise SettingsError("max_retries must be nonnegative")
+        if self.max_tool_errors < 0:
+            raise SettingsError("max_tool_errors must be nonnegative")
+        if not math.isfinite(self.backend_timeout) or self.backend_timeout <= 0:
+            raise SettingsError("backend_timeout must be a finite value greater than 0")
+        if not 0 <= self.port <= 65535:
+            raise SettingsError("port must be between 0 and 65535")
+
+    def _check_choices(self) -> None:
+        if self.backend_capability not in CAPABILITIES:
+            raise SettingsError(f"backend_capability must be one of: {', '.join(CAPABILITIES)}")
+        if self.text_policy not in TEXT_POLICIES:
+            raise SettingsError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
+        if self.inject_respond_tool and self.text_policy in {"nudge", "trust"}:
+            raise SettingsError(f"inject_respond_tool contradicts text_policy={self.text_policy!r}")
+
+    def _check_exposure(self) -> None:
+        # A key of the operator's, or a door to other machines, is not left open by accident.
+        if self.api_key is not None or self.allow_anonymous:
+            return
+        if not is_loopback(self.host):
+            raise SettingsError(
+                f"host {self.host} can be reached from other machines: set an api_key for callers, or allow_anonymous"
+            )
+        if self.backend_api_key is not None:
+            raise SettingsError(
+                "backend_api_key would be spent by anyone who can reach the port: set an api_key for callers, or allow_anonymous"
+            )
+
+
+def check_url(url: str) -> None:
+    """Raise :class:`SettingsError` unless ``url`` is an absolute http(s) URL with a host and a valid port."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise SettingsError(f"backend_url is not a valid URL: {error}") from error
+    if parts.scheme not in {"http", "https"} or not host:
+        raise SettingsError(f"backend_url must look like http://host:port, not {mask_url(url)!r}")
+
+
+def mount_root(url: str) -> str:
+    """The backend's root: ``url`` without trailing slashes and without one trailing ``/v1``.
+
+    Query and fragment are dropped, since paths are appended to the result.
+    """
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    path = path.removesuffix("/v1") if path.endswith("/v1") else path
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path.rstrip("/"), "", ""))
+
+
+def mask_url(url: str) -> str:
+    """``url`` as it may be shown: user, password and query replaced or dropped."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "<unreadable URL>"
+    netloc = parts.netloc
+    if "@" in netloc:
+        netloc = "***@" + netloc.rpartition("@")[2]
+    return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, "***" if parts.query else "", ""))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` (a name or an address, with or without brackets) can only mean this machine."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

@@ -1,0 +1,128 @@
+"""The sending side of one exchange: plain answers, event streams with heartbeats, and the watch on the client.
+
+A stream's head is sent with its first event, not before: as long as nothing was sent, a failure of the backend
+still becomes a real HTTP status. When nothing can be sent for a while (prefill, a call under construction,
+a retry), a comment line goes out, which every SSE parser skips and which keeps every timeout quiet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Self
+
+from forge.proxy.body import Receive, Send
+from forge.proxy.error_response import Failure
+
+JSON = (b"content-type", b"application/json")
+EVENT_STREAM = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    # nginx and its relatives otherwise collect the events.
+    (b"x-accel-buffering", b"no"),
+)
+HEARTBEAT = b": waiting for the model\n\n"
+
+
+async def send_json(
+    send: Send, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
+) -> None:
+    """Send one whole answer."""
+    length = (b"content-length", b"%d" % len(body))
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_failure(send: Send, failure: Failure, body: bytes) -> None:
+    """Send an error answer, with the backend's ``Retry-After`` if it gave one."""
+    headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
+    if failure.retry_after is not None:
+        headers = (JSON, (b"retry-after", failure.retry_after.encode("latin-1", "replace")))
+    await send_json(send, failure.status, body, headers)
+
+
+class EventStream:
+    """An event stream that starts lazily and never stays silent for longer than ``heartbeat_seconds``.
+
+    ``started`` says that the head is out, be it by a heartbeat.
+    Use as an async context manager; on leaving, the heartbeat stops. ``write`` takes whole events, or pieces of
+    a forwarded stream: a heartbeat only goes out between events.
+    """
+
+    def __init__(self, send: Send, heartbeat_seconds: float, heartbeat: bytes = HEARTBEAT) -> None:
+        self._send = send
+        self._interval = heartbeat_seconds
+        self._heartbeat = heartbeat
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._beat: asyncio.Task[None] | None = None
+        self._between_events = True
+        self.started = False
+
+    async def __aenter__(self) -> Self:
+        self._timer = self._loop.call_later(self._interval, self._tick)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beat
+
+    async def write(self, data: bytes) -> None:
+        """Send ``data`` now."""
+        self._last = self._loop.time()
+        self._between_events = data.endswith((b"\n\n", b"\r\n\r\n"))
+        if not self.started:
+            await self._start()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self, data: bytes = b"") -> None:
+        """Send ``data`` and finish the response."""
+        if not self.started:
+            await self._start()
+        await self._send({"type": "http.response.body", "body": data})
+
+    async def fail(self, event: bytes) -> None:
+        """End with an error event; a half-sent event is closed first so that the error stands alone."""
+        await self.end(event if self._between_events else b"\n\n" + event)
+
+    async def _start(self) -> None:
+        self.started = True
+        await self._send({"type": "http.response.start", "status": 200, "headers": list(EVENT_STREAM)})
+
+    def _tick(self) -> None:
+        quiet = self._loop.time() - self._last
+        if quiet >= self._interval and self._between_events and (self._beat is None or self._beat.done()):
+            self._beat = self._loop.create_task(self.write(self._heartbeat))
+            quiet = 0.0
+        self._timer = self._loop.call_later(max(self._interval - quiet, 0.05), self._tick)
+
+
+@contextlib.asynccontextmanager
+async def cancelled_with_client(receive: Receive) -> AsyncIterator[None]:
+    """Cancel the body of the ``async with`` when the client goes away; leave quietly then.
+
+    Cancelling the task closes whatever backend connection it is reading from, which stops generation there.
+    A cancellation from elsewhere (shutdown) passes through.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    watch = asyncio.get_running_loop().create_task(_disconnected(receive, task))
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not (watch.done() and not watch.cancelled()) or task.uncancel() > 0:
+            raise
+    finally:
+        watch.cancel()
+
+
+async def _disconnected(receive: Receive, task: asyncio.Task[object]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    task.cancel()

@@ -1,0 +1,58 @@
+import asyncio
+
+import pytest
+
+from forge.proxy.body import ClientGoneError, read_body
+from forge.proxy.error_response import HttpError
+from forge.proxy.settings import Limits
+
+pytestmark = pytest.mark.anyio
+SMALL = Limits(body_bytes=10, body_seconds=0.05)
+
+
+def receiver(*messages):
+    queue = list(messages)
+
+    async def receive():
+        if not queue:
+            await asyncio.Event().wait()
+        return queue.pop(0)
+
+    return receive
+
+
+def part(body, *, more):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([part(b"0123456789", more=False)], id="one"),
+        pytest.param([part(b"01234", more=True), part(b"56789", more=False)], id="two"),
+        pytest.param([part(b"0123456789", more=True), part(b"", more=False)], id="empty-end"),
+    ],
+)
+async def test_a_body_up_to_the_limit(parts):
+    assert await read_body(receiver(*parts), SMALL, None) == b"0123456789"
+
+
+@pytest.mark.parametrize(
+    ("parts", "declared", "status"),
+    [
+        pytest.param([], b"11", 413, id="declared"),
+        pytest.param([part(b"x" * 11, more=False)], None, 413, id="whole"),
+        pytest.param([part(b"x" * 6, more=True), part(b"x" * 5, more=True)], None, 413, id="chunked"),
+        pytest.param([part(b"x", more=True)], None, 408, id="slow"),
+        pytest.param([], b"5", 408, id="nothing-comes"),
+    ],
+)
+async def test_beyond_the_bounds(parts, declared, status):
+    with pytest.raises(HttpError) as caught:
+        await read_body(receiver(*parts), SMALL, declared)
+    assert caught.value.status == status
+
+
+async def test_a_client_that_goes_away():
+    with pytest.raises(ClientGoneError):
+        await read_body(receiver(part(b"x", more=True), {"type": "http.disconnect"}), SMALL, None)
