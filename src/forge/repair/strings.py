@@ -1,0 +1,186 @@
+"""Strings: where they end when inner quotes are not escaped, and what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from enum import Enum
+
+from msgspec import Struct
+
+from forge.core.ledger import Risk
+from forge.repair.escapes import unescape
+from forge.repair.gaps import Gaps
+
+
+class Place(Enum):
+    """Where a string stands: it decides what may follow its closing quote."""
+
+    ROOT = 0
+    KEY = 1
+    MEMBER = 2
+    ITEM = 3
+
+
+class StringToken(Struct, frozen=True):
+    """``end`` is just past the closing quote; ``codes`` are the mendings with their risks."""
+
+    value: str
+    end: int
+    codes: tuple[tuple[str, Risk], ...] = ()
+
+
+_CLOSERS = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "“": "”“\"＂",
+    "”": "”“\"＂",
+    "„": "”“\"",
+    "＂": '＂"”',
+    "‘": "’‘'",
+    "’": "’‘'",
+    "＇": "＇'",
+    "«": "»",
+}
+QUOTES = frozenset(_CLOSERS)
+_CLOSING = frozenset("".join(_CLOSERS.values()))
+_INSIDE = {
+    opener: re.compile(rf"[^\\{closers}]*+(?:\\.[^\\{closers}]*+)*+", re.DOTALL) for opener, closers in _CLOSERS.items()
+}
+_KEY_AHEAD = re.compile(r"[\"'“”‘’＂`]([^\"'“”‘’＂`\n\\]{1,80}+)[\"'“”‘’＂`]\s*+[:：]|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//)")
+_VALUE_AHEAD = re.compile(r"[\"'“‘＂{\[(\d+-]|true\b|false\b|null\b|None\b|True\b|False\b")
+END_MARK = re.compile(
+    r"</[\w:.|｜-]*(?:tool|call|func|invoke|param|arg|action|json|xml|response|answer|input)[\w:.|｜-]*"
+    r"|<(?:tool|end_|/?[\w:]*tool_call)[\w:|]*>|<[|｜]|</?[｜|]|```|\[/?[A-Z_]{4,}\]"
+)
+_NESTING = (("{", 1), ("[", 1), ("}", -1), ("]", -1))
+_UNSAFE = frozenset({"inner_quotes", "literal_backslashes"})
+ENVELOPE_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function", "tool", "args"})
+
+
+class Strings:
+    """Reads the strings of one text. ``keys`` are the names that may follow a comma."""
+
+    __slots__ = ("gaps", "keys", "size", "text")
+
+    def __init__(self, gaps: Gaps, keys: AbstractSet[str]) -> None:
+        self.gaps, self.text, self.keys = gaps, gaps.text, keys
+        self.size = len(gaps.text)
+
+    def read(self, pos: int, place: Place, depth: int) -> StringToken | None:
+        """The string whose opening quote is at ``pos``; None when the text ends inside it.
+
+        ``depth`` is the number of brackets open around it.
+        """
+        opener = self.text[pos]
+        if place is not Place.KEY and self.text.startswith(opener * 3, pos):
+            token = self._triple(pos, opener, place, depth)
+            if token is not None:
+                return token
+        inside, text = _INSIDE[opener], self.text
+        here, unclosed, inner = pos + 1, 0, False
+        while True:
+            match = inside.match(text, here)
+            at = match.end() if match else here
+            if at >= self.size or text[at] == "\\":
+                return None
+            unclosed += sum(text.count(char, here, at) * step for char, step in _NESTING)
+            if place is Place.KEY or self._closes(at + 1, place, depth, max(unclosed, 0) if inner else -1):
+                return self._token(pos, at, inner)
+            here, inner = at + 1, True
+
+    def _token(self, pos: int, at: int, inner: bool) -> StringToken:
+        raw = self.text[pos + 1 : at]
+        value, found = unescape(raw)
+        codes = [(code, Risk.RISKY if code in _UNSAFE else Risk.SAFE) for code in found]
+        opener = self.text[pos]
+        if inner:
+            codes.append(("inner_quotes", Risk.RISKY))
+        if opener != '"':
+            codes.append(("single_quotes" if opener == "'" else "other_quotes", Risk.SAFE))
+        if "\n" in raw or "\t" in raw or "\r" in raw:
+            codes.append(("raw_control", Risk.SAFE))
+        return StringToken(value, at + 1, tuple(codes))
+
+    def _triple(self, pos: int, opener: str, place: Place, depth: int) -> StringToken | None:
+        fence = opener * 3
+        at = self.text.find(fence, pos + 3)
+        while at >= 0 and self.text.startswith(opener, at + 3):
+            at += 1  # a quote just before the closing three belongs to the content
+        if at < 0 or not self._closes(at + 3, place, depth, -1):
+            return None
+        value, found = unescape(self.text[pos + 3 : at])
+        codes = [(code, Risk.RISKY if code in _UNSAFE else Risk.SAFE) for code in found]
+        return StringToken(value, at + 3, (*codes, ("triple_quotes", Risk.SAFE)))
+
+    def _closes(self, after: int, place: Place, depth: int, unclosed: int) -> bool:
+        """Whether a quote that ends at ``after`` closes its string, judged by what follows.
+
+        ``unclosed`` is -1 for a string's first candidate; else inner quotes were passed over already, and it
+        counts the brackets that the content opened: a follower must then be beyond doubt.
+        """
+        pos = self.gaps.skip(after)
+        if pos >= self.size:
+            return True
+        char, first = self.text[pos], unclosed < 0
+        if char in ",，、":
+            return self._separates(pos, place, depth, unclosed)
+        if char in "}]｝］":
+            return self._all_close(pos, depth, unclosed)
+        if place is Place.ROOT:
+            return char in ")};:；+|<=" or "\n" in self.text[after:pos]
+        if char == ")" and place is Place.ITEM:
+            return first
+        if first and char in "+" and self.text[self.gaps.skip(pos + 1) :][:1] in QUOTES:
+            return True
+        if END_MARK.match(self.text, pos) is not None:
+            return first or not self._quote_after(pos)
+        if place is Place.MEMBER:
+            return char in QUOTES and self._key_ahead(pos, unclosed) and (first or pos > after)
+        return first and pos > after and _VALUE_AHEAD.match(self.text, pos) is not None
+
+    def _separates(self, pos: int, place: Place, depth: int, unclosed: int) -> bool:
+        text, gaps = self.text, self.gaps
+        pos = gaps.skip(pos + 1)
+        doubled = 0
+        while pos < self.size and text[pos] in ",，" and doubled < 4:
+            pos, doubled = gaps.skip(pos + 1), doubled + 1
+        if pos >= self.size:
+            return True
+        if text[pos] in "}]｝］":
+            return self._all_close(pos, depth, unclosed)
+        if place is Place.ROOT:
+            return True
+        if place is Place.MEMBER:
+            return self._key_ahead(pos, unclosed)
+        return _VALUE_AHEAD.match(text, pos) is not None or (text[pos] == ")" and unclosed < 0)
+
+    def _key_ahead(self, pos: int, unclosed: int) -> bool:
+        match = _KEY_AHEAD.match(self.text, pos)
+        if match is None:
+            return False
+        if unclosed < 0:
+            return True
+        key = match[1] or match[2]
+        return key in self.keys or (unclosed == 0 and (not self.keys or key in ENVELOPE_KEYS))
+
+    def _all_close(self, pos: int, depth: int, unclosed: int) -> bool:
+        """Whether the closers at ``pos`` close brackets of the structure, not of the string's content."""
+        text, gaps = self.text, self.gaps
+        count, last = 0, pos
+        while pos < self.size and text[pos] in "}]｝］" and count <= depth + 2:
+            count, last = count + 1, pos + 1
+            pos = gaps.skip(last)
+        count -= max(unclosed, 0)
+        if count <= 0:
+            return False
+        if count >= depth:
+            follower = text[last : last + 1]
+            return not follower or not (follower in _CLOSING or follower.isalnum())
+        if pos >= self.size or text[pos] in ",，{" or END_MARK.match(text, pos) is not None:
+            return True
+        return text[pos] in QUOTES and pos > last
+
+    def _quote_after(self, pos: int) -> bool:
+        return self.text.find('"', pos) >= 0
