@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
-from json.decoder import scanstring
+from collections.abc import Callable
+from json import decoder
 
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
+# In the module for long, but missing from the type stubs.
+_scanstring: Callable[[str, int, bool], tuple[str, int]] = decoder.scanstring  # type: ignore[attr-defined]
+_SIMPLE = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "/": "/",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+    "`": "`",
+}
 _ESCAPE = re.compile(
     r"\\(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u(?P<unit>[0-9a-fA-F]{4})|u\{(?P<point>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})|(?P<char>.))",
@@ -17,17 +31,17 @@ _REGEX_ONLY = re.compile(r"\\[dDwWsSB.+*?()\[\]{}|^$-]")
 
 
 def unescape(raw: str) -> tuple[str, tuple[str, ...]]:
-    """The text that ``raw`` (a string's inside, without its quotes) stands for, and the codes of what was mended.
+    r"""The text that ``raw`` (a string's inside, without its quotes) stands for, and the codes of what was mended.
 
-    Unknown escapes (``\\d``, ``C:\\P``) keep their backslash. In a string that proves by such an escape that its
-    writer did not escape backslashes, a drive path is taken literally as a whole and ``\\b`` in a regular
-    expression stays ``\\b``; both are reported as ``literal_backslashes``.
+    Unknown escapes (``\d``, ``C:\P``) keep their backslash. In a string that proves by such an escape that its
+    writer did not escape backslashes, a drive path is taken literally as a whole and ``\b`` in a regular
+    expression stays ``\b``; both are reported as ``literal_backslashes``.
     """
     if "\\" not in raw:
         return raw, ()
     codes: tuple[str, ...] = ()
     try:
-        value, end = scanstring(raw + '"', 0, False)  # noqa: FBT003 - positional-only in CPython
+        value, end = _scanstring(raw + '"', 0, False)
         if end == len(raw) + 1:
             return value, ()
     except ValueError:

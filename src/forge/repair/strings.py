@@ -34,9 +34,9 @@ _CLOSERS = {
     '"': '"',
     "'": "'",
     "`": "`",
-    "“": "”“\"＂",
-    "”": "”“\"＂",
-    "„": "”“\"",
+    "“": '”“"＂',
+    "”": '”“"＂',
+    "„": '”“"',
     "＂": '＂"”',
     "‘": "’‘'",
     "’": "’‘'",
@@ -46,9 +46,12 @@ _CLOSERS = {
 QUOTES = frozenset(_CLOSERS)
 _CLOSING = frozenset("".join(_CLOSERS.values()))
 _INSIDE = {
-    opener: re.compile(rf"[^\\{closers}]*+(?:\\.[^\\{closers}]*+)*+", re.DOTALL) for opener, closers in _CLOSERS.items()
+    opener: re.compile(rf"[^\\{closers}]*+(?:\\.[^\\{closers}]*+)*+", re.DOTALL)
+    for opener, closers in _CLOSERS.items()
 }
-_KEY_AHEAD = re.compile(r"[\"'“”‘’＂`]([^\"'“”‘’＂`\n\\]{1,80}+)[\"'“”‘’＂`]\s*+[:：]|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//)")
+_KEY_AHEAD = re.compile(
+    r"[\"'“”‘’＂`]([^\"'“”‘’＂`\n\\]{1,80}+)[\"'“”‘’＂`]\s*+[:：]|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//)"
+)
 _VALUE_AHEAD = re.compile(r"[\"'“‘＂{\[(\d+-]|true\b|false\b|null\b|None\b|True\b|False\b")
 END_MARK = re.compile(
     r"</[\w:.|｜-]*(?:tool|call|func|invoke|param|arg|action|json|xml|response|answer|input)[\w:.|｜-]*"
@@ -132,7 +135,7 @@ class Strings:
             return char in ")};:；+|<=" or "\n" in self.text[after:pos]
         if char == ")" and place is Place.ITEM:
             return first
-        if first and char in "+" and self.text[self.gaps.skip(pos + 1) :][:1] in QUOTES:
+        if first and char == "+" and self._quote_at(self.gaps.skip(pos + 1)):
             return True
         if END_MARK.match(self.text, pos) is not None:
             return first or not self._quote_after(pos)
@@ -181,6 +184,9 @@ class Strings:
         if pos >= self.size or text[pos] in ",，{" or END_MARK.match(text, pos) is not None:
             return True
         return text[pos] in QUOTES and pos > last
+
+    def _quote_at(self, pos: int) -> bool:
+        return pos < self.size and self.text[pos] in QUOTES
 
     def _quote_after(self, pos: int) -> bool:
         return self.text.find('"', pos) >= 0
