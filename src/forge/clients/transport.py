@@ -1,0 +1,199 @@
+"""HTTP to a model server: the one place where the HTTP library and its exceptions are known.
+
+No environment proxies, no cookies, no redirects (a redirect could carry a credential to another host). Every way
+in which an exchange can break ends in one of our errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import aiohttp
+from msgspec import Struct
+from yarl import URL
+
+from forge.clients.urls import masked
+from forge.errors import BackendError, BackendUnreachableError, StreamError
+from forge.wire.backend_errors import error_from_body
+
+# llama-server closes idle connections after 5 s; ours must be given up before that, not at the same moment.
+_KEEPALIVE_S = 4.0
+_READ_BUFFER = 2**16
+_DRAIN_S = 0.25
+_MAX_ERROR_BODY = 64 * 1024
+_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+# The connection died before a byte of the answer came: worth one more try on a fresh one.
+_STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
+
+
+class Timeouts(Struct, frozen=True, kw_only=True):
+    """Seconds per phase; None waits for ever. There is no limit on a whole exchange: generation may be long."""
+
+    connect: float | None = 10.0
+    first_byte: float | None = 300.0
+    between_bytes: float | None = 300.0
+
+
+class Incoming:
+    """An answer whose head has arrived."""
+
+    def __init__(self, response: aiohttp.ClientResponse, url: str) -> None:
+        self._response = response
+        self._url = url
+        self.status = response.status
+        self.headers = response.headers
+        self.content_type = response.content_type
+
+    async def read(self) -> bytes:
+        """The whole body.
+
+        Raises:
+            StreamError: it broke off, or nothing came for longer than the timeout.
+        """
+        with _mapped_body(self._url):
+            return await self._response.read()
+
+    async def next_piece(self) -> bytes:
+        """The bytes that have arrived, b"" at the end.
+
+        Raises:
+            StreamError: the body broke off, or nothing came for longer than the timeout.
+        """
+        with _mapped_body(self._url):
+            return await self._response.content.readany()
+
+    async def drain(self) -> None:
+        """Wait a moment for the end of a body that has said everything, so that its connection can be used again."""
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                while await self.next_piece():
+                    pass
+        except (TimeoutError, StreamError):
+            return
+
+    async def error(self) -> BackendError:
+        """The error that this answer is; only a bounded part of its body is read."""
+        try:
+            with _mapped_body(self._url):
+                body = await self._response.content.read(_MAX_ERROR_BODY)
+        except StreamError:
+            body = b""
+        return error_from_body(self.status, body, retry_after=self.headers.get("Retry-After"))
+
+
+class Transport:
+    """One pool of connections to one server. Made without I/O; the pool opens with the first call.
+
+    Closing an exchange before its end closes its connection, which is how a server learns to stop generating.
+    """
+
+    def __init__(self, timeouts: Timeouts | None = None) -> None:
+        self._timeouts = timeouts or Timeouts()
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, url: URL, *, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncIterator[Incoming]:
+        """Send a request and wait for the head of its answer. Statuses are the caller's business, but redirects.
+
+        Raises:
+            BackendUnreachableError: no connection, no answer in time, or it broke before the answer began.
+            BackendError: the server redirects.
+        """
+        shown = masked(str(url))
+        response = await self._head(method, url, shown, headers, body)
+        try:
+            if 300 <= response.status < 400:
+                raise _redirect(response, shown)
+            connection = response.connection
+            if connection is not None and connection.protocol is not None:
+                connection.protocol.read_timeout = self._timeouts.between_bytes
+            yield Incoming(response, shown)
+        finally:
+            # Closes the connection when the body was not read to its end; otherwise it is back in the pool already.
+            response.close()
+
+    async def aclose(self) -> None:
+        """Close all connections. Idempotent."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _head(
+        self, method: str, url: URL, shown: str, headers: Mapping[str, str], body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        session = await self._open_session()
+        with _mapped_head(shown):
+            try:
+                return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+            except aiohttp.ClientConnectorError:
+                raise
+            except _STALE:
+                return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+
+    async def _open_session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is not None and self._loop is not loop:
+            # A client may outlive an event loop (asyncio.run called twice); its connections cannot.
+            stale, self._session = self._session, None
+            if stale.connector is not None:
+                await stale.connector.close()
+        if self._session is None:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=_HEADERS,
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=self._timeouts.connect, sock_read=self._timeouts.first_byte
+                ),
+                read_bufsize=_READ_BUFFER,
+                trust_env=False,
+            )
+        return self._session
+
+
+def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:
+    target = masked(response.headers.get("Location", "")) or "an unnamed place"
+    return BackendError(
+        response.status, f"{shown} redirects to {target}; redirects are not followed, so use the right URL"
+    )
+
+
+@contextmanager
+def _mapped_head(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except aiohttp.ConnectionTimeoutError:
+        raise BackendUnreachableError(shown, TimeoutError("no connection in time")) from None
+    except TimeoutError:
+        raise BackendUnreachableError(shown, TimeoutError("connected, but no answer in time")) from None
+    except aiohttp.ClientConnectorError as error:
+        raise BackendUnreachableError(shown, error.os_error) from None
+    except aiohttp.ServerDisconnectedError:
+        raise BackendUnreachableError(
+            shown, ConnectionError("the server closed the connection without an answer")
+        ) from None
+    except aiohttp.ClientResponseError as error:
+        raise BackendUnreachableError(
+            shown, ConnectionError(f"not an HTTP answer: {error.message}")
+        ) from None
+    except (aiohttp.ClientError, OSError) as error:
+        # Their texts can hold the URL, so only the kind is told.
+        raise BackendUnreachableError(shown, ConnectionError(type(error).__name__)) from None
+
+
+@contextmanager
+def _mapped_body(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise StreamError(
+            f"the answer of {shown} stalled: nothing came for longer than the timeout"
+        ) from None
+    except (aiohttp.ClientError, OSError):
+        raise StreamError(f"the connection to {shown} broke in the middle of the answer") from None

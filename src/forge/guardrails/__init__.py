@@ -1,1 +1,0 @@
-"""The rules for a model's answers, for loops of your own. No I/O."""
