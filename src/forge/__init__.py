@@ -9,6 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forge.context.hardware import HardwareProfile as HardwareProfile
+    from forge.context.hardware import detect_hardware as detect_hardware
+    from forge.context.manager import CompactEvent as CompactEvent
+    from forge.context.manager import ContextManager as ContextManager
+    from forge.context.manager import default_context_warning as default_context_warning
+    from forge.context.observations import ContextSession as ContextSession
+    from forge.context.observations import ContextUsage as ContextUsage
+    from forge.context.strategies import CompactStrategy as CompactStrategy
+    from forge.context.strategies import NoCompact as NoCompact
+    from forge.context.strategies import SlidingWindowCompact as SlidingWindowCompact
+    from forge.context.strategies import TieredCompact as TieredCompact
     from forge.core.calls import LLMResponse as LLMResponse
     from forge.core.calls import TextResponse as TextResponse
     from forge.core.calls import ToolCall as ToolCall
@@ -53,6 +64,10 @@ if TYPE_CHECKING:
 _MODULE_OF: dict[str, str] = {
     name: module
     for module, names in {
+        "forge.context.hardware": "HardwareProfile detect_hardware",
+        "forge.context.manager": "CompactEvent ContextManager default_context_warning",
+        "forge.context.observations": "ContextSession ContextUsage",
+        "forge.context.strategies": "CompactStrategy NoCompact SlidingWindowCompact TieredCompact",
         "forge.core.calls": "LLMResponse TextResponse ToolCall",
         "forge.core.messages": "Message MessageMeta MessageRole MessageType ToolCallInfo",
         "forge.core.reasoning": "DEFAULT_REASONING_REPLAY REASONING_REPLAY_CHOICES ReasoningReplay fold_and_serialize",

@@ -41,69 +41,40 @@ also has ``messages`` (the whole conversation, the failed answer included), ``co
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 __all__ = [
-    "BackendDiscoveryError",
-    "BackendError",
-    "BackendUnreachableError",
-    "BudgetResolutionError",
-    "ContextBudgetExceeded",
-    "ContextDiscoveryError",
-    "EmbeddedModelError",
-    "ForgeError",
-    "HardwareDetectionError",
-    "MalformedOutputError",
-    "MaxIterationsError",
-    "MissingCredentialError",
-    "MissingModelError",
-    "MultipleCredentialsError",
-    "PrerequisiteError",
-    "ProtocolMisuseError",
-    "RequestError",
-    "RunError",
-    "ServerStartError",
-    "StepEnforcementError",
-    "StreamError",
-    "ThinkingNotSupportedError",
-    "ToolCallError",
-    "ToolExecutionError",
-    "ToolResolutionError",
-    "ToolTimeoutError",
-    "UnsupportedModelError",
-    "WorkerStoppedError",
+    "BackendDiscoveryError", "BackendError", "BackendUnreachableError", "BudgetResolutionError",
+    "ContextBudgetExceeded", "ContextDiscoveryError", "EmbeddedModelError", "ForgeError",
+    "HardwareDetectionError", "MalformedOutputError", "MaxIterationsError",
+    "MissingCredentialError", "MissingModelError", "MultipleCredentialsError", "PrerequisiteError",
+    "ProtocolMisuseError", "RequestError", "RunError", "ServerStartError", "StepEnforcementError",
+    "StreamError", "ThinkingNotSupportedError", "ToolCallError", "ToolExecutionError",
+    "ToolResolutionError", "ToolTimeoutError", "UnsupportedModelError", "WorkerStoppedError",
     "WorkflowCancelledError",
-]
+]  # fmt: skip
 
 
 class ForgeError(Exception):
-    """Base of all errors of Forge.
-
-    ``messages``, ``completed_steps`` and ``report`` are set on whatever leaves a run; elsewhere they are empty.
-    """
+    """Base of all errors of Forge; ``messages``, ``completed_steps`` and ``report`` are set on what leaves a run."""
 
     code: ClassVar[str] = "forge_error"
     status: int = 500
     hint: str = ""
-    # Any: this module sits below every other, so it cannot name core.messages.Message or core.report.RunReport.
     messages: list[Any] | None = None
     completed_steps: list[str] | None = None
     report: Any = None
 
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(*args)
+        if hint:
+            self.hint = hint
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Constructors take fields, not the finished text in ``args``, so the default way to unpickle fails.
-        return _rebuild, (type(self), self.args, self.__dict__)
-
-
-def _rebuild(cls: type[ForgeError], args: tuple[Any, ...], fields: dict[str, Any]) -> ForgeError:
-    error = cls.__new__(cls, *args)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
-
-
-# -- the caller's request -----------------------------------------------------------------------------------
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # not in its stub
 
 
 class RequestError(ForgeError):
@@ -158,9 +129,6 @@ class MissingCredentialError(RequestError):
         self.backend = backend
 
 
-# -- runs ---------------------------------------------------------------------------------------------------
-
-
 class RunError(ForgeError):
     """A run ended without its result."""
 
@@ -198,8 +166,9 @@ class StepEnforcementError(RunError):
     code = "steps_skipped"
 
     def __init__(self, terminal_tool: str, attempts: int, pending_steps: Sequence[str]) -> None:
+        pending = ", ".join(pending_steps)
         super().__init__(
-            f"the model called {terminal_tool!r} {attempts} times before the required steps: {', '.join(pending_steps)}"
+            f"the model called {terminal_tool!r} {attempts} times before the required steps: {pending}"
         )
         self.terminal_tool = terminal_tool
         self.attempts = attempts
@@ -212,8 +181,9 @@ class PrerequisiteError(RunError):
     code = "prerequisite_missing"
 
     def __init__(self, tool_name: str, violations: int, missing_prereqs: Sequence[str]) -> None:
+        missing = ", ".join(missing_prereqs)
         super().__init__(
-            f"the model called {tool_name!r} too early {violations} times; still missing: {', '.join(missing_prereqs)}"
+            f"the model called {tool_name!r} too early {violations} times; still missing: {missing}"
         )
         self.tool_name = tool_name
         self.violations = violations
@@ -253,8 +223,7 @@ class WorkflowCancelledError(RunError):
     def __init__(self, messages: list[Any], completed_steps: Sequence[str], iteration: int) -> None:
         super().__init__(f"cancelled after {iteration} iterations")
         self.messages = messages
-        # Not copied: callers keep what they gave.
-        self.completed_steps = completed_steps if isinstance(completed_steps, list) else list(completed_steps)
+        self.completed_steps = list(completed_steps)
         self.iteration = iteration
 
 
@@ -304,9 +273,6 @@ class ToolResolutionError(Exception):
         self.tool_name = tool_name
 
 
-# -- backends -----------------------------------------------------------------------------------------------
-
-
 class BackendError(ForgeError):
     """The model server answered with an error.
 
@@ -328,10 +294,7 @@ class BackendError(ForgeError):
 
 
 class MalformedOutputError(BackendError):
-    """The server failed because its own parser could not read what the model wrote.
-
-    llama-server answers 500 then, or sends an error frame in the middle of a stream; the request was right.
-    """
+    """The server's own parser could not read what the model wrote (llama-server then answers 500); a right request."""
 
     code = "malformed_output"
 
@@ -379,13 +342,13 @@ class BackendDiscoveryError(ForgeError):
     status = 502
 
     def __init__(self, status_code: int | None = None) -> None:
-        answer = "it gave no usable answer" if status_code is None else f"it answered {status_code}"
+        answer = "no usable answer" if status_code is None else f"status {status_code}"
         super().__init__(f"the backend's metadata cannot be read: {answer}")
         self.status_code = status_code
 
 
 class ContextDiscoveryError(ForgeError):
-    """The backend's context length cannot be found out."""
+    """The backend's context length cannot be found out, because of ``cause``."""
 
     code = "context_discovery_failed"
 
@@ -395,7 +358,7 @@ class ContextDiscoveryError(ForgeError):
 
 
 class HardwareDetectionError(ForgeError):
-    """A GPU tool ran, but what it said cannot be read."""
+    """A GPU tool ran, but what it said cannot be read, because of ``cause``."""
 
     code = "hardware_detection_failed"
 
@@ -411,12 +374,8 @@ class BudgetResolutionError(ForgeError):
     hint = "Give the budget in tokens explicitly."
 
     def __init__(self, cause: BaseException | None = None) -> None:
-        if cause is None:
-            super().__init__("no context budget: no GPU was found and no explicit budget was given")
-        else:
-            super().__init__(f"no context budget: {cause}")
-            self.__cause__ = cause
-        self.cause = cause
+        super().__init__(f"no context budget: {cause or 'no GPU was found and no explicit budget was given'}")
+        self.cause = self.__cause__ = cause
 
 
 class ServerStartError(ForgeError):
@@ -425,19 +384,14 @@ class ServerStartError(ForgeError):
     code = "server_start_failed"
 
     def __init__(self, message: str, *, log: str = "", hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.log = log
-        self.hint = hint
 
 
 class EmbeddedModelError(ForgeError):
     """The embedded server or its model is missing, broken or cannot be fetched."""
 
     code = "embedded_model"
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class ProtocolMisuseError(ForgeError):

@@ -31,7 +31,9 @@ CASES = [
     errors.HardwareDetectionError(ValueError("x")),
     errors.BudgetResolutionError(),
     errors.ServerStartError("no", log="last line", hint="do"),
-    errors.EmbeddedModelError("no"),
+    errors.EmbeddedModelError("no", hint="do"),
+    errors.MalformedOutputError(500, "x"),
+    errors.ProtocolMisuseError("x"),
 ]
 
 

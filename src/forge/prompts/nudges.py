@@ -118,3 +118,13 @@ def repeat_nudge(tool_name: str, times: int, result: str) -> str:
 def _either(names: Sequence[str]) -> str:
     quoted = [f"'{name}'" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def tool_failure_text(error: BaseException) -> str:
+    """What a model reads as the result of a tool that raised: the error's class and text."""
+    return f"{TOOL_ERROR_PREFIX} {type(error).__name__}: {error}"
+
+
+def resolution_text(error: BaseException) -> str:
+    """What a model reads as the result of a right call whose data does not exist."""
+    return f"{RESOLUTION_PREFIX} {error}"

@@ -1,0 +1,227 @@
+"""Ways to make a conversation smaller.
+
+All of them keep the system prompt, the first user message and the newest turns, never modify their input, and never
+leave a call without its result or a result without its call. What is taken away is said in its place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from forge.context.eligibility import FIRST_ELIGIBLE, NUDGES, eligible_end, paired_results
+from forge.context.estimate import estimate_tokens as _estimate_tokens
+from forge.core.messages import Message, MessageRole, MessageType
+
+
+class CompactStrategy(ABC):
+    """A way to compact. Subclass it and write :meth:`compact`."""
+
+    @abstractmethod
+    def compact(
+        self, messages: list[Message], budget_tokens: int, *, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        """Return the messages to go on with and the phase that was needed; 0 means that nothing was done.
+
+        ``messages`` must not be modified. ``step_hint`` says in one line which steps are done.
+        """
+
+    def _compact_with_initial_usage(
+        self, messages: list[Message], budget_tokens: int, *, initial_tokens: int, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        """Like :meth:`compact`, knowing how many tokens ``messages`` really are; the manager calls this."""
+        del initial_tokens
+        return self.compact(messages, budget_tokens, step_hint=step_hint)
+
+
+class NoCompact(CompactStrategy):
+    """Never compacts."""
+
+    def compact(
+        self, messages: list[Message], budget_tokens: int, *, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        """A copy of the messages, phase 0."""
+        del budget_tokens, step_hint
+        return list(messages), 0
+
+
+class SlidingWindowCompact(CompactStrategy):
+    """Drops everything between the first user message and the last ``keep_recent`` turns, except the question
+    that is being worked on.
+
+    Args:
+        keep_recent: turns to keep; 0 keeps none.
+        compact_threshold: fraction of the budget at which to act.
+    """
+
+    def __init__(self, keep_recent: int, compact_threshold: float = 0.75) -> None:
+        _check(keep_recent, (compact_threshold,))
+        self.keep_recent = keep_recent
+        self.compact_threshold = compact_threshold
+
+    def compact(
+        self, messages: list[Message], budget_tokens: int, *, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        """Compact by an estimate of the messages' size; phase 1 once the threshold is reached."""
+        return self._compact_with_initial_usage(
+            messages, budget_tokens, initial_tokens=_estimate_tokens(messages), step_hint=step_hint
+        )
+
+    def _compact_with_initial_usage(
+        self, messages: list[Message], budget_tokens: int, *, initial_tokens: int, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        del step_hint
+        if initial_tokens < int(budget_tokens * self.compact_threshold):
+            return list(messages), 0
+        end = eligible_end(messages, self.keep_recent)
+        question = _current_question(messages, end)
+        return [*messages[:FIRST_ELIGIBLE], *question, *messages[max(end, FIRST_ELIGIBLE) :]], 1
+
+
+class TieredCompact(CompactStrategy):
+    """Three phases, each of which takes more; it stops as soon as the result fits.
+
+    1. Corrections go, together with the calls that they rejected; long tool results are cut to their beginning.
+    2. Tool results go; a line in their place says how to get them back.
+    3. Thinking and texts of the model go as well.
+
+    Args:
+        keep_recent: turns to leave alone; 0 leaves none.
+        compact_threshold: fraction of the budget at which to act, and below which a phase's result fits.
+        phase_thresholds: such a fraction for each phase instead: the first starts phase 1, the second and third are
+            what the results of phases 1 and 2 must stay below. Lower later ones compact deeper and less often,
+            which keeps a server's prompt cache valid for longer.
+    """
+
+    TRUNCATE_CHARS = 200
+
+    def __init__(
+        self,
+        keep_recent: int = 2,
+        compact_threshold: float = 0.75,
+        phase_thresholds: tuple[float, float, float] | None = None,
+    ) -> None:
+        thresholds = (compact_threshold,) * 3 if phase_thresholds is None else tuple(phase_thresholds)
+        if len(thresholds) != 3:
+            raise ValueError("phase_thresholds must be three fractions")
+        _check(keep_recent, thresholds)
+        self.keep_recent = keep_recent
+        self.compact_threshold = compact_threshold
+        self.phase_thresholds = phase_thresholds
+        self._thresholds = thresholds
+
+    def compact(
+        self, messages: list[Message], budget_tokens: int, *, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        """Compact by an estimate of the messages' size."""
+        return self._compact_with_initial_usage(
+            messages, budget_tokens, initial_tokens=_estimate_tokens(messages), step_hint=step_hint
+        )
+
+    def _compact_with_initial_usage(
+        self, messages: list[Message], budget_tokens: int, *, initial_tokens: int, step_hint: str = ""
+    ) -> tuple[list[Message], int]:
+        del step_hint
+        limits = [int(budget_tokens * threshold) for threshold in self._thresholds]
+        if initial_tokens < limits[0]:
+            return list(messages), 0
+        end = self._find_eligible_end(messages, self.keep_recent)
+        paired = paired_results(messages)
+        # The server's count and the estimate differ by a factor; all phases are measured on the server's scale.
+        scale = max(initial_tokens / max(_estimate_tokens(messages), 1), 1.0)
+        for phase in (1, 2):
+            result = self._phase(messages, end, paired, phase)
+            tokens = int(_estimate_tokens(result) * scale) if result != messages else initial_tokens
+            if tokens < limits[phase]:
+                return result, phase
+        return self._phase(messages, end, paired, 3), 3
+
+    @staticmethod
+    def _find_eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
+        return eligible_end(messages, keep_recent)
+
+    def _phase(self, messages: Sequence[Message], end: int, paired: set[int], phase: int) -> list[Message]:
+        rejected = _rejected_calls(messages, end, paired)
+        result = list(messages[:FIRST_ELIGIBLE])
+        for index in range(FIRST_ELIGIBLE, end):
+            message = messages[index]
+            kind = message.metadata.type
+            if kind in NUDGES:
+                continue
+            if kind is MessageType.TOOL_RESULT:
+                kept = self._shrink(message, paired=index in paired, phase=phase)
+                if kept is not None:
+                    result.append(kept)
+            elif message.tool_calls and rejected:
+                calls = [call for call in message.tool_calls if call.call_id not in rejected]
+                if len(calls) == len(message.tool_calls):
+                    result.append(message)
+                elif calls:
+                    result.append(dataclasses.replace(message, tool_calls=calls))
+                else:
+                    _drop_reasoning(result)
+            elif phase < 3 or kind not in (MessageType.REASONING, MessageType.TEXT_RESPONSE):
+                result.append(message)
+        result.extend(messages[max(end, FIRST_ELIGIBLE) :])
+        return result
+
+    def _shrink(self, message: Message, *, paired: bool, phase: int) -> Message | None:
+        if phase == 1:
+            return self._truncate(message)
+        return _stub(message) if paired else None
+
+    def _truncate(self, message: Message) -> Message:
+        limit = self.TRUNCATE_CHARS
+        removed = len(message.content) - limit
+        if removed <= 0 or message.content.startswith(_TRUNCATED, limit):
+            return message
+        note = f"{_TRUNCATED} {removed} chars removed{_how_to_get_back(message)}]"
+        return dataclasses.replace(message, content=message.content[:limit] + note)
+
+
+_TRUNCATED = "\n[Truncated —"
+
+
+def _stub(message: Message) -> Message:
+    """The line that stands for a removed result, so that its call stays answered."""
+    note = f"[Removed — {len(message.content)} chars to save space{_how_to_get_back(message)}]"
+    meta = dataclasses.replace(
+        message.metadata, type=MessageType.SUMMARY, original_type=message.metadata.type
+    )
+    return dataclasses.replace(message, content=note, metadata=meta)
+
+
+def _how_to_get_back(message: Message) -> str:
+    return f"; call {message.tool_name} again if you need them" if message.tool_name else ""
+
+
+def _rejected_calls(messages: Sequence[Message], end: int, paired: set[int]) -> set[str]:
+    """Ids of old calls whose result is a correction; both go."""
+    return {
+        messages[index].tool_call_id or ""
+        for index in paired
+        if FIRST_ELIGIBLE <= index < end and messages[index].metadata.type in NUDGES
+    }
+
+
+def _drop_reasoning(result: list[Message]) -> None:
+    """Thinking that led only to rejected calls goes with them."""
+    while len(result) > FIRST_ELIGIBLE and result[-1].metadata.type is MessageType.REASONING:
+        result.pop()
+
+
+def _current_question(messages: Sequence[Message], end: int) -> list[Message]:
+    """The last user message, if it lies in what is about to be dropped."""
+    for index in range(len(messages) - 1, FIRST_ELIGIBLE - 1, -1):
+        message = messages[index]
+        if message.role is MessageRole.USER and message.metadata.type is MessageType.USER_INPUT:
+            return [message] if index < end else []
+    return []
+
+
+def _check(keep_recent: int, thresholds: Sequence[float]) -> None:
+    if keep_recent < 0:
+        raise ValueError("keep_recent must not be negative")
+    if any(not threshold >= 0 for threshold in thresholds):
+        raise ValueError("thresholds must be fractions of the budget, not negative")

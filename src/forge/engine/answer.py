@@ -1,0 +1,134 @@
+"""Collects the deltas of one attempt: text through the reply scanner, structured calls by index, the rest as is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from msgspec import Struct
+
+from forge.core.calls import ToolCall
+from forge.core.events import CallDelta, Finish, Started, Usage
+from forge.core.request import Tool
+from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
+from forge.engine.constrained import ConstrainedReader
+
+
+class WrittenCall(Struct, kw_only=True):
+    """A call as the model made it. ``arguments`` is JSON text for a structured call, a decoded value otherwise."""
+
+    name: str
+    arguments: Any
+    id: str | None = None
+    notation: str = "native"
+    parsed: ToolCall | None = None
+
+
+class Answer:
+    """One attempt's answer as far as it has come.
+
+    ``segments`` are the parts of its text in order. Without a scanner (rescue off, or nothing to call) all text
+    is a text segment.
+    """
+
+    def __init__(self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False) -> None:
+        self.constrained = ConstrainedReader() if constrained else None
+        self._scanner = self.constrained or (
+            import_module("forge.dialects.scanner").ReplyScanner(tools) if scan else None
+        )
+        self._native: dict[int, WrittenCall] = {}
+        self.segments: list[Segment] = []
+        self.raw_text: list[str] = []
+        self.reasoning: list[tuple[str, str]] = []
+        self.started: Started | None = None
+        self.usage: Usage | None = None
+        self.finish: Finish | None = None
+
+    def feed_text(self, piece: str) -> tuple[Segment, ...]:
+        """Take a piece of text; return the segments that became certain."""
+        self.raw_text.append(piece)
+        segments = self._scanner.feed(piece).segments if self._scanner else (TextSegment(piece),)
+        self.segments.extend(segments)
+        return segments
+
+    def end_text(self) -> tuple[Segment, ...]:
+        """The text is over; return what was still held back."""
+        segments = self._scanner.finish().segments if self._scanner else ()
+        self.segments.extend(segments)
+        return segments
+
+    def feed_call(self, delta: CallDelta) -> WrittenCall:
+        """Take a piece of a structured call and return the call as far as it has come."""
+        call = self._native.get(delta.index)
+        if call is None:
+            call = self._native[delta.index] = WrittenCall(name="", arguments="")
+        call.id = call.id or delta.id
+        call.name += delta.name or ""
+        call.arguments += delta.arguments
+        return call
+
+    @property
+    def text(self) -> str:
+        """The visible text, rejected candidates included."""
+        return "".join(s.text for s in self.segments if isinstance(s, TextSegment | RejectedSegment))
+
+    @property
+    def plain_text(self) -> str:
+        """The visible text without rejected candidates."""
+        return "".join(s.text for s in self.segments if isinstance(s, TextSegment))
+
+    @property
+    def rejected(self) -> list[RejectedSegment]:
+        """Call notations that gave no call."""
+        return [s for s in self.segments if isinstance(s, RejectedSegment)]
+
+    @property
+    def native_calls(self) -> list[WrittenCall]:
+        """The structured calls in the order of their index."""
+        return [self._native[index] for index in sorted(self._native)]
+
+    @property
+    def calls(self) -> list[WrittenCall]:
+        """All calls: structured ones first, then those written as text, in order.
+
+        A call that the backend delivered structured and that also stands in the text is one call.
+        """
+        native = self.native_calls
+        parsed = [s.call for s in self.segments if isinstance(s, CallSegment)]
+        return native + [
+            WrittenCall(
+                name=call.tool,
+                arguments=call.args,
+                id=call.id,
+                notation=call.source.notation if call.source else "text",
+                parsed=call,
+            )
+            for call in parsed
+            if not any(_same(call, other) for other in native)
+        ]
+
+    @property
+    def has_cut_call(self) -> bool:
+        """Whether the last structured call's arguments are not whole JSON."""
+        native = self.native_calls
+        try:
+            json.loads(native[-1].arguments or "{}") if native else None
+        except ValueError:
+            return True
+        return False
+
+    @property
+    def finish_reason(self) -> str:
+        """The backend's finish reason ("stop" when the stream did not say)."""
+        return self.finish.reason if self.finish else "stop"
+
+
+def _same(call: ToolCall, native: WrittenCall) -> bool:
+    if call.tool != native.name:
+        return False
+    try:
+        return bool(json.loads(native.arguments or "{}") == call.args)
+    except ValueError:
+        return False

@@ -1,0 +1,60 @@
+"""Reading a constrained answer: the whole text is one JSON object ``{"name": ..., "arguments": {...}}``.
+
+Nothing about such a text is doubtful, so none of the reply scanner's caution (examples, placeholders, data)
+applies to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from forge.core.calls import CallSource, ToolCall
+from forge.dialects.reply import CallSegment, RejectedSegment, Reply
+
+NOTATION: Final = "constrained"
+_RESPOND_OPENING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*"respond"\s*,\s*"arguments"\s*:\s*')
+_LONGEST_OPENING: Final = 200
+
+
+class ConstrainedReader:
+    """Same interface as the reply scanner. ``arguments_of_respond`` grows while a ``respond`` call is written."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._opening = ""
+        self._inside_respond = False
+
+    def feed(self, piece: str) -> Reply:
+        """Take a piece; a call is only known when the text is over."""
+        self._pieces.append(piece)
+        return Reply()
+
+    def respond_arguments(self, piece: str) -> str:
+        """The part of ``piece`` that belongs to the arguments of a ``respond`` call ("" when there is none)."""
+        if self._inside_respond:
+            return piece
+        if len(self._opening) > _LONGEST_OPENING:
+            return ""
+        self._opening += piece
+        match = _RESPOND_OPENING.match(self._opening)
+        if match is None:
+            return ""
+        self._inside_respond = True
+        return self._opening[match.end() :]
+
+    def finish(self) -> Reply:
+        """Read the whole text as a call; anything else is a call that was cut off or could not be read."""
+        text = "".join(self._pieces)
+        if not text.strip():
+            return Reply()
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return Reply((RejectedSegment(text=text, reason="cut_off", notation=NOTATION),))
+        name = value.get("name") if isinstance(value, dict) else None
+        if not isinstance(name, str):
+            return Reply((RejectedSegment(text=text, reason="unreadable", notation=NOTATION),))
+        source = CallSource(NOTATION, (0, len(text)))
+        return Reply((CallSegment(ToolCall(name, value.get("arguments"), source=source)),))

@@ -1,0 +1,47 @@
+"""The messages that a retry appends: the rejected answer as the model may see it, and what was wrong with it.
+
+Nothing before them is touched, so the backend's prompt cache keeps the whole prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from forge.core.request import Call, ChatMessage, Part, Result, Text
+from forge.engine.answer import Answer
+from forge.engine.judge import Verdict
+
+PREFIXES = {
+    "unknown_tool": "[UnknownTool] ",
+    "wrong_tool": "[UnknownTool] ",
+    "invalid_arguments": "[ToolArgValidationError] ",
+}
+
+
+def correction_messages(
+    answer: Answer, verdict: Verdict, new_id: Callable[[], str]
+) -> tuple[ChatMessage, ...]:
+    """Rejected answer and correction: tool results where there were calls, a user message otherwise."""
+    if verdict.calls:
+        return _on_the_tool_channel(answer, verdict, new_id)
+    messages = (ChatMessage(role="user", parts=(Text(verdict.correction),)),)
+    text = "".join(answer.raw_text).strip()
+    if not text:
+        return messages
+    return (ChatMessage(role="assistant", parts=(Text(text),)), *messages)
+
+
+def _on_the_tool_channel(
+    answer: Answer, verdict: Verdict, new_id: Callable[[], str]
+) -> tuple[ChatMessage, ...]:
+    parts: list[Part] = [Text(text)] if (text := answer.plain_text.strip()) else []
+    results: list[ChatMessage] = []
+    seen: set[str] = set()
+    for call in verdict.calls:
+        call_id = call.id if call.id and call.id not in seen else new_id()
+        seen.add(call_id)
+        parts.append(Call(id=call_id, name=call.name, arguments=call.arguments))
+        content = PREFIXES.get(call.fault or "", "") + call.correction
+        result = Result(call_id=call_id, content=content, name=call.name, is_error=True)
+        results.append(ChatMessage(role="tool", parts=(result,)))
+    return (ChatMessage(role="assistant", parts=tuple(parts)), *results)

@@ -1,0 +1,48 @@
+"""How far corrections go: two independent budgets, and the constrained attempt as the last rung."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from forge.engine.judge import Verdict
+from forge.engine.policy import Policy
+
+
+class Step(Struct, frozen=True):
+    """The next attempt. ``constrain``: restrict decoding to the calls' schemas, if the backend can."""
+
+    constrain: bool
+
+
+class Ladder:
+    """Counts rejections. A budget of N tolerates N rejections; the one after that ends the turn."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._retries = 0
+        self._tool_errors = 0
+        self._announced = 0
+
+    @property
+    def level(self) -> int:
+        """The number of the next correction, from 1: later ones are sharper."""
+        return self._retries + self._tool_errors + 1
+
+    @property
+    def announced(self) -> bool:
+        """Whether an announcement was nudged already: once is help, twice is nagging."""
+        return self._announced > 0
+
+    def next(self, verdict: Verdict) -> Step | None:
+        """Count ``verdict``; return the next attempt, or None when its budget is exhausted."""
+        if verdict.drains_tool_errors:
+            self._tool_errors += 1
+            used, limit = self._tool_errors, self._policy.max_tool_errors
+        else:
+            self._retries += 1
+            used, limit = self._retries, self._policy.max_retries
+        if verdict.reason == "announced":
+            self._announced += 1
+        if used > limit:
+            return None
+        return Step(constrain=used == limit and verdict.tried_to_call)

@@ -1,0 +1,90 @@
+"""What a turn is set up with: which tools are offered and guarded, what text is worth, what may be constrained."""
+
+from __future__ import annotations
+
+import msgspec
+
+from forge.core.capabilities import Capabilities
+from forge.core.request import Request, Tool
+from forge.dialects.reply import TextSegment
+from forge.engine import wording
+from forge.engine.answer import Answer
+from forge.engine.judge import Rules, Verdict
+from forge.engine.policy import Policy
+from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
+
+
+class Plan:
+    """Derived once from request, policy and capabilities; never changes during the turn.
+
+    ``request`` is the caller's, with the ``respond`` tool added at the end where the policy offers it.
+    ``guards`` is False when there is nothing to guard: no tools, or ``tool_choice`` none.
+    """
+
+    def __init__(self, request: Request, policy: Policy, capabilities: Capabilities) -> None:
+        choice = request.tool_choice
+        mode = choice.mode if choice else "auto"
+        functions = tuple(tool for tool in request.tools if tool.kind == "function" and tool.name)
+        self.guards = bool(functions) and mode != "none"
+        self.respond_injected = (
+            self.guards
+            and policy.offers_respond
+            and mode != "named"
+            and all(tool.name != RESPOND_TOOL_NAME for tool in functions)
+        )
+        if self.respond_injected:
+            functions = (*functions, RESPOND_TOOL)
+            request = msgspec.structs.replace(request, tools=(*request.tools, RESPOND_TOOL))
+        self.request = request
+        self.tools = functions
+        self._policy = policy
+        self._forced = choice.name if choice and mode == "named" else None
+        self._demands_call = mode in ("required", "named")
+        self.scans = self.guards and policy.rescue
+        self.holds_text = self.guards and (self._demands_call or policy.rejects_bare_text)
+        self.callable_tools: tuple[Tool, ...] = (
+            tuple(tool for tool in functions if tool.name == self._forced) if self._forced else functions
+        )
+        self.can_constrain = policy.constrain and capabilities.constrains and bool(self.callable_tools)
+        honoured = mode in capabilities.tool_choice_modes
+        self.constrain_first = self.guards and self._demands_call and self.can_constrain and not honoured
+        self._single = bytes(request.options.get("parallel_tool_calls", b"")) == b"false"
+
+    def rules(self, *, announced: bool) -> Rules:
+        """The rules for the running attempt; ``announced``: an announcement was nudged already."""
+        return Rules(
+            tools=self.tools,
+            must_call=self._demands_call or self._policy.rejects_bare_text,
+            forced=self._forced,
+            trust_text=self._policy.text_policy == "trust",
+            nudge_announcements=not announced,
+            single_call=self._single,
+            unguarded=frozenset(tool.name for tool in self.request.tools if tool.kind != "function"),
+        )
+
+    def malformed(self, *, level: int) -> Verdict:
+        """The verdict when the server itself could not read what the model wrote."""
+        text = wording.broken_call(self.tools, reason="unreadable", level=level)
+        detail = "the server could not parse the model's output"
+        return Verdict(accepted=False, reason="broken_call", correction=text, detail=detail)
+
+    def is_untouched(self, answer: Answer, verdict: Verdict, reason: str) -> bool:
+        """Whether the backend's whole answer may be passed on byte for byte."""
+        return (
+            not self.respond_injected
+            and reason == answer.finish_reason
+            and all(isinstance(segment, TextSegment) for segment in answer.segments)
+            and answer.text == "".join(answer.raw_text)
+            and len(verdict.calls) == len(answer.native_calls)
+            and all(
+                call.id and not call.fixes and call.name == native.name and call.arguments == native.arguments
+                for call, native in zip(verdict.calls, answer.native_calls, strict=True)
+            )
+        )
+
+    def unguarded(self) -> Plan:
+        """The same plan with every guard off."""
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        plan.guards = plan.scans = plan.holds_text = plan.respond_injected = False
+        return plan

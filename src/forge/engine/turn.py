@@ -1,0 +1,303 @@
+"""The guarded turn: one model turn, driven through as many attempts as the policy allows.
+
+``Turn`` is a pure state machine. :meth:`Turn.start` gives the first ``Send``; the driver runs that request on a
+backend and feeds every delta; the outputs of :meth:`Turn.feed` go to the client, except a further ``Send``,
+which starts the next attempt. ``Finished`` is always the last output.
+
+    IDLE -> SAMPLING -> (next attempt: SAMPLING)* -> DONE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from forge.core.capabilities import Capabilities
+from forge.core.events import (
+    Attempt,
+    CallDelta,
+    CallReady,
+    Delta,
+    Finish,
+    Finished,
+    Output,
+    ReasoningDelta,
+    Retrying,
+    Send,
+    Started,
+    TextDelta,
+    Usage,
+)
+from forge.core.request import ChatMessage, Constraint, Request
+from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment, Segment
+from forge.engine.answer import Answer
+from forge.engine.correction import correction_messages
+from forge.engine.judge import CheckedCall, Verdict, best_of, judge
+from forge.engine.ladder import Ladder
+from forge.engine.plan import Plan
+from forge.engine.policy import Policy
+from forge.engine.release import Release
+from forge.engine.respond import RESPOND_TOOL_NAME, respond_message
+from forge.engine.usage import add_usage
+from forge.errors import ForgeError, MalformedOutputError, ProtocolMisuseError
+
+
+class Turn:
+    """One guarded turn. Feed deltas in order; read :attr:`done` to know when it is over.
+
+    ``new_id`` makes ids for calls that came without one. The default counts; a driver that talks to real
+    clients passes something unique.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        policy: Policy | None = None,
+        capabilities: Capabilities | None = None,
+        *,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        policy = policy or Policy()
+        self._plan = Plan(request, policy, capabilities or Capabilities())
+        self._ladder = Ladder(policy)
+        self._new_id = new_id or _counting_ids()
+        self._appended: tuple[ChatMessage, ...] = ()
+        self._records: list[Attempt] = []
+        self._rejected_calls: list[tuple[CheckedCall, ...]] = []
+        self._usage: Usage | None = None
+        self._answer: Answer | None = None
+        self._first: Answer | None = None
+        self._started: Started | None = None
+        self._release = Release(live=not self._plan.holds_text)
+        self.done = False
+
+    # -- driving ----------------------------------------------------------------------------------------
+
+    def start(self) -> list[Output]:
+        """Begin the turn; the result is one ``Send``.
+
+        Raises:
+            ProtocolMisuseError: the turn was started before.
+        """
+        if self._answer is not None:
+            raise ProtocolMisuseError("the turn was started before")
+        return [self._send(constrained=self._plan.constrain_first)]
+
+    def feed(self, delta: Delta) -> list[Output]:
+        """Take the next delta of the running attempt; return what follows from it.
+
+        Raises:
+            ProtocolMisuseError: the turn is over, or was not started.
+        """
+        answer = self._answer
+        if self.done or answer is None:
+            raise ProtocolMisuseError("the turn is not waiting for deltas")
+        if isinstance(delta, Started):
+            answer.started = delta
+            self._started = self._started or delta
+            return []
+        if isinstance(delta, Usage):
+            answer.usage = add_usage(answer.usage, delta)
+            return []
+        try:
+            return self._guarded(answer, delta)
+        except Exception as error:  # noqa: BLE001 -- a fault of ours must never cost the user the answer
+            return self._bypass(answer, delta, error)
+
+    def fail(self, error: ForgeError) -> list[Output]:
+        """The backend call failed with ``error``; return what follows from it.
+
+        A malformed answer (the server could not parse what the model wrote) is a rejected attempt. After an
+        earlier attempt the best answer so far is given out.
+
+        Raises:
+            ForgeError: ``error`` itself, when there is nothing else to give.
+        """
+        if self.done or self._answer is None:
+            raise error
+        answer = self._answer
+        if isinstance(error, MalformedOutputError) and self._plan.guards:
+            return self._reject(answer, self._plan.malformed(level=self._ladder.level))
+        if len(self._records) == 0:
+            raise error
+        self._record(answer, "backend_failed", detail=str(error))
+        return self._give_up()
+
+    # -- one attempt --------------------------------------------------------------------------------------
+
+    def _guarded(self, answer: Answer, delta: Delta) -> list[Output]:
+        if isinstance(delta, TextDelta):
+            if not self._plan.guards:
+                answer.raw_text.append(delta.text)
+                return [delta]
+            return self._text(answer, delta)
+        if isinstance(delta, ReasoningDelta):
+            answer.reasoning.append((delta.text, delta.field))
+            return self._release.reasoning(delta)
+        if isinstance(delta, CallDelta):
+            call = answer.feed_call(delta)
+            if self._plan.respond_injected and call.name == RESPOND_TOOL_NAME:
+                return self._release.message(delta.arguments)
+            return []
+        assert isinstance(delta, Finish)
+        answer.finish = delta
+        outputs = self._segments(answer.end_text())
+        return outputs + self._judge(answer)
+
+    def _text(self, answer: Answer, delta: TextDelta) -> list[Output]:
+        segments = answer.feed_text(delta.text)
+        outputs = self._segments(segments, delta)
+        if answer.constrained and self._plan.respond_injected:
+            outputs += self._release.message(answer.constrained.respond_arguments(delta.text))
+        return outputs
+
+    def _segments(self, segments: tuple[Segment, ...], delta: TextDelta | None = None) -> list[Output]:
+        outputs: list[Output] = []
+        for segment in segments:
+            if isinstance(segment, ReasoningSegment):
+                outputs += self._release.reasoning(ReasoningDelta(segment.text))
+            elif isinstance(segment, RejectedSegment):
+                self._release.hold(segment.text)
+            elif not isinstance(segment, CallSegment):
+                extra = delta.extra if delta is not None and delta.text == segment.text else None
+                outputs += self._release.text(TextDelta(segment.text, extra))
+        return outputs
+
+    def _judge(self, answer: Answer) -> list[Output]:
+        if not self._plan.guards:
+            return self._pass_on(answer, "unguarded")
+        verdict = judge(answer, self._plan.rules(announced=self._ladder.announced), level=self._ladder.level)
+        return self._accept(answer, verdict) if verdict.accepted else self._reject(answer, verdict)
+
+    # -- verdicts -----------------------------------------------------------------------------------------
+
+    def _accept(self, answer: Answer, verdict: Verdict) -> list[Output]:
+        self._record(answer, "accepted", calls=verdict.calls)
+        outputs = self._release.end(keep_text=not verdict.calls)
+        real = [call for call in verdict.calls if not self._answers_by_respond(call)]
+        for call in verdict.calls:
+            if self._answers_by_respond(call):
+                outputs += self._release.rest_of_message(respond_message(call.arguments))
+            else:
+                outputs.append(self._ready(call))
+        reason = self._finish_reason(answer, bool(real))
+        untouched = len(self._records) == 1 and self._plan.is_untouched(answer, verdict, reason)
+        return [*outputs, self._finished(answer, reason, untouched=untouched)]
+
+    def _reject(self, answer: Answer, verdict: Verdict) -> list[Output]:
+        self._record(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
+        if verdict.calls:
+            self._rejected_calls.append(verdict.calls)
+        step = self._ladder.next(verdict)
+        if step is None:
+            return self._give_up()
+        self._appended += correction_messages(answer, verdict, self._new_id)
+        retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
+        return [retrying, self._send(constrained=step.constrain and self._plan.can_constrain)]
+
+    def _give_up(self) -> list[Output]:
+        """Never worse than without Forge: the best calls so far, else the first answer as it was written."""
+        calls = best_of(self._rejected_calls)
+        answer = self._answer
+        first = self._first
+        assert answer is not None
+        assert first is not None
+        if calls:
+            outputs = self._release.end(keep_text=False)
+            for call in calls:
+                outputs.append(self._ready(call))
+            return [*outputs, self._finished(answer, "tool_calls")]
+        outputs = self._release.fall_back(answer.text)
+        chosen = first if first.text.strip() else answer
+        reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
+        return [*outputs, self._finished(chosen, reason)]
+
+    def _pass_on(self, answer: Answer, verdict: str, detail: str = "") -> list[Output]:
+        """End the turn with the backend's answer as it is."""
+        self._record(answer, verdict, detail=detail)
+        outputs: list[Output] = [
+            CallReady(id=call.id or self._new_id(), name=call.name, arguments=call.arguments)
+            for call in answer.native_calls
+        ]
+        return [*outputs, self._finished(answer, answer.finish_reason, untouched=len(self._records) == 1)]
+
+    def _bypass(self, answer: Answer, delta: Delta, error: Exception) -> list[Output]:
+        """A guard raised ``error``: from here on the backend's answer passes through unguarded."""
+        self._plan = self._plan.unguarded()
+        detail = f"{type(error).__name__}: {error}"
+        if isinstance(delta, TextDelta) and (not answer.raw_text or answer.raw_text[-1] is not delta.text):
+            answer.raw_text.append(delta.text)
+        outputs = self._release.everything("".join(answer.raw_text))
+        self._records.append(Attempt(number=len(self._records) + 1, verdict="guard_failed", detail=detail))
+        if isinstance(delta, Finish):
+            answer.finish = delta
+            outputs += self._pass_on(answer, "unguarded")
+        return outputs
+
+    # -- small parts --------------------------------------------------------------------------------------
+
+    def _send(self, *, constrained: bool) -> Send:
+        plan = self._plan
+        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained)
+        self._first = self._first or self._answer
+        self._release.begin()
+        request = msgspec.structs.replace(
+            plan.request,
+            messages=plan.request.messages + self._appended,
+            constraint=Constraint(tools=plan.callable_tools) if constrained else None,
+        )
+        return Send(request=request, attempt=len(self._records) + 1)
+
+    def _ready(self, call: CheckedCall) -> CallReady:
+        return CallReady(
+            id=call.id or self._new_id(),
+            name=call.name,
+            arguments=call.arguments,
+            notation=call.notation,
+            fixes=call.fixes,
+        )
+
+    def _answers_by_respond(self, call: CheckedCall) -> bool:
+        return self._plan.respond_injected and call.name == RESPOND_TOOL_NAME
+
+    def _finish_reason(self, answer: Answer, has_calls: bool) -> str:
+        reason = answer.finish_reason
+        if has_calls:
+            cut = reason == "length" and (answer.rejected or answer.has_cut_call)
+            return reason if cut else "tool_calls"
+        return "stop" if reason == "tool_calls" else reason
+
+    def _finished(self, answer: Answer, reason: str, *, untouched: bool = False) -> Finished:
+        self.done = True
+        finish = answer.finish
+        return Finished(
+            reason=reason,
+            usage=self._usage,
+            attempts=tuple(self._records),
+            started=answer.started or self._started,
+            extra=finish.extra if finish else {},
+            body=finish.body if finish and untouched else None,
+        )
+
+    def _record(
+        self, answer: Answer, verdict: str, *, detail: str = "", calls: tuple[CheckedCall, ...] = ()
+    ) -> None:
+        self._usage = add_usage(self._usage, answer.usage)
+        self._records.append(
+            Attempt(
+                number=len(self._records) + 1,
+                verdict=verdict,
+                detail=detail,
+                usage=answer.usage,
+                finish_reason=answer.finish.reason if answer.finish else None,
+                constrained=answer.constrained is not None,
+                fixes=tuple(fix for call in calls for fix in call.fixes),
+            )
+        )
+
+
+def _counting_ids() -> Callable[[], str]:
+    numbers = count()
+    return lambda: f"call_{next(numbers):09d}"

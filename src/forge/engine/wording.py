@@ -1,0 +1,73 @@
+"""The corrections of a guarded turn, put together from the nudges by what went wrong and how often.
+
+``level`` counts the corrections of this turn from 1; from the second on an example of a right call is added.
+All texts are deterministic, so a replayed turn sends the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from forge.core.request import Tool
+from forge.prompts.nudges import broken_call_nudge, unknown_tool_nudge
+from forge.schema.explain import example_call
+from forge.schema.names import closest_names
+
+MAX_NAMES_SHOWN = 40
+
+
+def broken_call(tools: Sequence[Tool], *, reason: str, name: str | None = None, level: int = 1) -> str:
+    """The text looked like a tool call but gives none (``reason``: unknown_tool, unreadable or cut_off)."""
+    if reason == "unknown_tool" and name:
+        return unknown_tool(name, tools, level=level)
+    return broken_call_nudge(reason, name, _names(tools)) + _example(tools, level)
+
+
+def unknown_tool(name: str, tools: Sequence[Tool], *, level: int) -> str:
+    """The call names a tool that was not offered."""
+    close = closest_names(name, [tool.name for tool in tools])
+    return unknown_tool_nudge(name, _names(tools), close) + _example(tools, level)
+
+
+def must_call(tools: Sequence[Tool], *, level: int) -> str:
+    """Plain text where a call is required."""
+    names = ", ".join(_names(tools))
+    if level <= 1:
+        return f"Your last answer is not a valid tool call. Answer by calling one of these tools: {names}."
+    return (
+        f"A tool call is required; text alone is not accepted. Call one of these tools now: {names}."
+        + _example(tools, level)
+    )
+
+
+def wrong_tool(wanted: str, tools: Sequence[Tool], *, level: int) -> str:
+    """A call of another tool than the one that the caller demanded."""
+    text = f"Only the tool '{wanted}' may be called now, so this call was not run. Call '{wanted}'."
+    return text + _example([tool for tool in tools if tool.name == wanted], level)
+
+
+def announced_action() -> str:
+    """The text announces an action and stops."""
+    return (
+        "You announced a next step but did not take it. If it needs a tool, call the tool now; "
+        "if you are finished, give your final answer."
+    )
+
+
+def empty_answer() -> str:
+    """No visible text and no call, where text would do as well."""
+    return "Your last answer was empty. Call a tool, or give your answer as text."
+
+
+def _names(tools: Sequence[Tool]) -> list[str]:
+    names = [tool.name for tool in tools]
+    if len(names) > MAX_NAMES_SHOWN:
+        return [*names[:MAX_NAMES_SHOWN], f"and {len(names) - MAX_NAMES_SHOWN} more"]
+    return names
+
+
+def _example(tools: Sequence[Tool], level: int) -> str:
+    if level <= 1 or not tools:
+        return ""
+    return f" A call has this form: {json.dumps(example_call(tools[0]), ensure_ascii=False)}"

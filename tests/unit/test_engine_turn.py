@@ -1,0 +1,611 @@
+"""The guarded turn as event transcripts: deltas of each attempt in, visible outputs and requests out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from msgspec import Raw
+
+from forge.core.capabilities import Capabilities
+from forge.core.events import (
+    CallDelta,
+    CallReady,
+    Delta,
+    Finish,
+    Finished,
+    Output,
+    ReasoningDelta,
+    Retrying,
+    Send,
+    Started,
+    TextDelta,
+    Usage,
+)
+from forge.core.request import Call, ChatMessage, Request, Result, Text, Tool, ToolChoice
+from forge.engine import Policy, Turn
+from forge.errors import BackendError, MalformedOutputError, ProtocolMisuseError, StreamError
+
+WEATHER = Tool(
+    name="get_weather",
+    parameters={
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+)
+READ = Tool(
+    name="read_file",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+CONSTRAINING = Capabilities(constrains=True)
+STOP = Finish(reason="stop")
+CALLS = Finish(reason="tool_calls")
+
+
+def ask(choice: ToolChoice | None = None, tools: Sequence[Tool] = (WEATHER, READ), **options: str) -> Request:
+    return Request(
+        messages=(ChatMessage(role="user", parts=(Text("weather in Paris?"),)),),
+        tools=tuple(tools),
+        tool_choice=choice,
+        options={key: Raw(value.encode()) for key, value in options.items()},
+    )
+
+
+def native(name: str, arguments: str, index: int = 0, call_id: str | None = "id1") -> CallDelta:
+    return CallDelta(index=index, id=call_id, name=name, arguments=arguments)
+
+
+class Played:
+    """The transcript of a whole turn."""
+
+    def __init__(self, turn: Turn, attempts: Sequence[Sequence[Delta] | Exception]) -> None:
+        self.requests: list[Request] = []
+        self.outputs: list[Output] = []
+        waiting = list(attempts)
+        queue = turn.start()
+        while queue:
+            following: list[Output] = []
+            for output in queue:
+                if isinstance(output, Send):
+                    self.requests.append(output.request)
+                    following += self._attempt(turn, waiting.pop(0))
+                else:
+                    self.outputs.append(output)
+            queue = following
+        assert waiting == [], "not all scripted attempts were asked for"
+        assert turn.done
+
+    def _attempt(self, turn: Turn, deltas: Sequence[Delta] | Exception) -> list[Output]:
+        if isinstance(deltas, Exception):
+            return turn.fail(deltas)  # type: ignore[arg-type]  # only ForgeErrors are scripted
+        outputs: list[Output] = []
+        for delta in deltas:
+            outputs += turn.feed(delta)
+        return outputs
+
+    @property
+    def text(self) -> str:
+        return "".join(o.text for o in self.outputs if isinstance(o, TextDelta))
+
+    @property
+    def calls(self) -> list[tuple[str, object]]:
+        return [(o.name, json.loads(o.arguments)) for o in self.outputs if isinstance(o, CallReady)]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [o.reason for o in self.outputs if isinstance(o, Retrying)]
+
+    @property
+    def end(self) -> Finished:
+        last = self.outputs[-1]
+        assert isinstance(last, Finished)
+        return last
+
+
+def play(
+    request: Request,
+    *attempts: Sequence[Delta] | Exception,
+    policy: Policy | None = None,
+    capabilities: Capabilities = CONSTRAINING,
+) -> Played:
+    return Played(Turn(request, policy, capabilities), attempts)
+
+
+def text_attempt(text: str, reason: str = "stop") -> list[Delta]:
+    return [TextDelta(text), Finish(reason=reason)]
+
+
+HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+# -- answers that are good ------------------------------------------------------------------------------------
+
+
+def test_plain_text_with_tools_ends_the_turn_after_one_call() -> None:
+    played = play(ask(), text_attempt("It is sunny in Paris today."))
+
+    assert played.text == "It is sunny in Paris today."
+    assert played.end.reason == "stop"
+    assert len(played.requests) == 1
+
+
+def test_text_leaves_piece_by_piece() -> None:
+    turn = Turn(ask())
+    turn.start()
+
+    assert turn.feed(TextDelta("It is ")) == [TextDelta("It is ")]
+    assert turn.feed(TextDelta("sunny.")) == [TextDelta("sunny.")]
+
+
+def test_reasoning_leaves_piece_by_piece() -> None:
+    turn = Turn(ask())
+    turn.start()
+
+    assert turn.feed(ReasoningDelta("hm")) == [ReasoningDelta("hm")]
+
+
+def test_a_valid_native_call_keeps_id_and_argument_bytes() -> None:
+    played = play(ask(), [native("get_weather", '{"city":'), native("", ' "Paris"}', call_id=None), CALLS])
+
+    ready = [o for o in played.outputs if isinstance(o, CallReady)]
+    assert [(c.id, c.name, c.arguments) for c in ready] == [("id1", "get_weather", '{"city": "Paris"}')]
+    assert played.end.reason == "tool_calls"
+
+
+def test_text_beside_a_call_survives() -> None:
+    played = play(ask(), [TextDelta("Looking."), native("get_weather", '{"city": "Paris"}'), CALLS])
+
+    assert played.text == "Looking."
+    assert played.calls == [("get_weather", {"city": "Paris"})]
+
+
+def test_a_call_written_as_text_becomes_a_call() -> None:
+    played = play(ask(), text_attempt("Sure.\n" + HERMES))
+
+    assert played.calls == [("get_weather", {"city": "Paris"})]
+    assert played.text.strip() == "Sure."
+    assert played.end.reason == "tool_calls"
+
+
+def test_arguments_are_coerced_where_the_schema_leaves_no_doubt() -> None:
+    played = play(ask(), [native("get_weather", '{"city": "Paris", "days": "3"}'), CALLS])
+
+    assert played.calls == [("get_weather", {"city": "Paris", "days": 3})]
+    assert len(played.requests) == 1
+
+
+def test_an_untouched_answer_passes_its_body_on() -> None:
+    body = b'{"anything": 1}'
+    played = play(ask(), [native("get_weather", '{"city": "Paris"}'), Finish(reason="tool_calls", body=body)])
+
+    assert played.end.body == body
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        pytest.param([native("get_weather", '{"city": "P", "days": "3"}')], id="coerced"),
+        pytest.param([TextDelta(HERMES)], id="rescued"),
+        pytest.param([TextDelta("<think>x</think>Hi there")], id="think tags"),
+    ],
+)
+def test_a_changed_answer_passes_no_body_on(deltas: list[Delta]) -> None:
+    played = play(ask(), [*deltas, Finish(reason="tool_calls", body=b"{}")])
+
+    assert played.end.body is None
+
+
+def test_without_tools_nothing_is_guarded() -> None:
+    text = HERMES + " and <think>this</think>"
+    played = play(ask(tools=()), text_attempt(text))
+
+    assert played.text == text
+
+
+def test_tool_choice_none_takes_text_as_it_is() -> None:
+    played = play(ask(ToolChoice("none")), text_attempt(HERMES))
+
+    assert played.text == HERMES
+    assert played.calls == []
+
+
+def test_content_filter_is_the_backends_verdict() -> None:
+    played = play(ask(ToolChoice("required")), [Finish(reason="content_filter")], capabilities=Capabilities())
+
+    assert played.end.reason == "content_filter"
+
+
+def test_parallel_calls_forbidden_keeps_the_first() -> None:
+    deltas = [
+        native("get_weather", '{"city": "A"}'),
+        native("get_weather", '{"city": "B"}', index=1, call_id="id2"),
+        CALLS,
+    ]
+
+    assert play(ask(parallel_tool_calls="false"), deltas).calls == [("get_weather", {"city": "A"})]
+    assert len(play(ask(), deltas).calls) == 2
+
+
+# -- answers that are corrected ---------------------------------------------------------------------------------
+
+
+def test_a_broken_call_is_corrected_and_its_text_is_never_shown() -> None:
+    broken = '<tool_call>{"name": "get_weather", "arguments": {"city": "Par'
+    played = play(ask(), text_attempt(broken), [native("get_weather", '{"city": "Paris"}'), CALLS])
+
+    assert played.text == ""
+    assert played.calls == [("get_weather", {"city": "Paris"})]
+    assert played.reasons == ["cut_off"]
+
+
+def test_a_retry_only_appends() -> None:
+    played = play(
+        ask(),
+        [native("get_weather", "{}"), CALLS],
+        [native("get_weather", '{"days": 1}'), CALLS],
+        [native("get_weather", '{"city": "Paris"}'), CALLS],
+    )
+
+    first, second, third = played.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    assert third.messages[: len(second.messages)] == second.messages
+    assert first.tools == second.tools == third.tools
+
+
+def test_invalid_arguments_are_corrected_on_the_tool_channel() -> None:
+    played = play(
+        ask(), [native("get_weather", '{"days": 2}'), CALLS], [native("get_weather", '{"city": "P"}'), CALLS]
+    )
+
+    assistant, result = played.requests[1].messages[-2:]
+    assert assistant.parts == (Call(id="id1", name="get_weather", arguments='{"days": 2}'),)
+    assert isinstance(result.parts[0], Result)
+    assert result.parts[0].call_id == "id1"
+    assert result.parts[0].content.startswith("[ToolArgValidationError]")
+    assert "city" in result.parts[0].content
+
+
+def test_broken_arguments_go_back_as_an_empty_object() -> None:
+    played = play(
+        ask(), [native("get_weather", '{"city": "Pa'), CALLS], [native("get_weather", '{"city": "P"}'), CALLS]
+    )
+
+    call = played.requests[1].messages[-2].parts[0]
+    assert isinstance(call, Call)
+    assert json.loads(call.arguments) == {}
+
+
+def test_each_call_of_a_batch_gets_its_own_correction() -> None:
+    played = play(
+        ask(),
+        [native("get_weather", '{"city": "P"}'), native("read_file", "{}", index=1, call_id="id2"), CALLS],
+        [native("get_weather", '{"city": "P"}'), CALLS],
+    )
+
+    innocent, guilty = (message.parts[0] for message in played.requests[1].messages[-2:])
+    assert isinstance(innocent, Result)
+    assert isinstance(guilty, Result)
+    assert "path" not in innocent.content
+    assert "path" in guilty.content
+
+
+def test_an_unknown_tool_is_named_with_the_known_ones() -> None:
+    played = play(ask(), [native("get_wether", "{}"), CALLS], text_attempt("Never mind, it is sunny."))
+
+    result = played.requests[1].messages[-1].parts[0]
+    assert isinstance(result, Result)
+    assert result.content.startswith("[UnknownTool]")
+    assert all(name in result.content for name in ("get_wether", "get_weather", "read_file"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("Let me read the file:", "announced", id="announcement"),
+        pytest.param("   \n", "empty", id="white space"),
+        pytest.param("<think>hm, what now</think>", "empty", id="thinking only"),
+    ],
+)
+def test_failed_texts_are_nudged(text: str, reason: str) -> None:
+    played = play(ask(), text_attempt(text), [native("read_file", '{"path": "a"}'), CALLS])
+
+    assert played.reasons == [reason]
+    assert played.calls == [("read_file", {"path": "a"})]
+
+
+def test_an_announcement_is_nudged_once_only() -> None:
+    played = play(ask(), text_attempt("Let me read the file:"), text_attempt("Let me read the file:"))
+
+    assert played.reasons == ["announced"]
+    assert played.end.reason == "stop"
+
+
+def test_later_text_continues_after_what_was_shown() -> None:
+    played = play(ask(), text_attempt("Let me check the weather:"), text_attempt("It is sunny."))
+
+    assert played.text == "Let me check the weather:\n\nIt is sunny."
+
+
+def test_the_preamble_of_a_later_call_is_not_shown_twice() -> None:
+    played = play(
+        ask(),
+        text_attempt("Let me check the weather:"),
+        [TextDelta("Let me check the weather:"), native("get_weather", '{"city": "P"}'), CALLS],
+    )
+
+    assert played.text == "Let me check the weather:"
+
+
+def test_the_servers_parser_failing_is_a_rejected_attempt() -> None:
+    played = play(
+        ask(),
+        MalformedOutputError(500, "The model produced output that does not match the expected format"),
+        [native("get_weather", '{"city": "P"}'), CALLS],
+    )
+
+    assert played.reasons == ["broken_call"]
+    assert played.calls == [("get_weather", {"city": "P"})]
+
+
+# -- required and named -----------------------------------------------------------------------------------------
+
+
+def test_required_is_constrained_at_once_where_the_backend_does_not_honour_it() -> None:
+    answer = '{"name": "get_weather", "arguments": {"city": "<city>"}}'
+    played = play(ask(ToolChoice("required")), text_attempt(answer))
+
+    assert played.requests[0].constraint is not None
+    assert played.calls == [("get_weather", {"city": "<city>"})]
+    assert played.end.reason == "tool_calls"
+
+
+def test_required_is_left_to_a_backend_that_honours_it() -> None:
+    honours = Capabilities(constrains=True, tool_choice_modes=frozenset({"required"}))
+    played = play(
+        ask(ToolChoice("required")), [native("get_weather", '{"city": "P"}'), CALLS], capabilities=honours
+    )
+
+    assert played.requests[0].constraint is None
+
+
+def test_named_constrains_to_that_tool() -> None:
+    played = play(
+        ask(ToolChoice("named", "read_file")),
+        text_attempt('{"name": "read_file", "arguments": {"path": "a"}}'),
+    )
+
+    assert played.requests[0].constraint is not None
+    assert [tool.name for tool in played.requests[0].constraint.tools] == ["read_file"]
+
+
+def test_required_shows_no_text_before_the_verdict() -> None:
+    played = play(
+        ask(ToolChoice("required")),
+        text_attempt("I would rather talk."),
+        [native("get_weather", '{"city": "P"}'), CALLS],
+        capabilities=Capabilities(),
+    )
+
+    assert played.text == ""
+    assert played.reasons == ["no_call"]
+
+
+def test_another_tool_than_the_named_one_is_rejected() -> None:
+    played = play(
+        ask(ToolChoice("named", "read_file")),
+        [native("get_weather", '{"city": "P"}'), CALLS],
+        [native("read_file", '{"path": "a"}'), CALLS],
+        capabilities=Capabilities(),
+    )
+
+    assert played.reasons == ["wrong_tool"]
+    assert played.calls == [("read_file", {"path": "a"})]
+
+
+# -- budgets and giving up ----------------------------------------------------------------------------------------
+
+
+def test_the_last_attempt_is_constrained() -> None:
+    bad = [native("get_weather", "{}"), CALLS]
+    played = play(ask(), bad, bad, text_attempt('{"name": "get_weather", "arguments": {"city": "P"}}'))
+
+    assert [request.constraint is not None for request in played.requests] == [False, False, True]
+    assert played.calls == [("get_weather", {"city": "P"})]
+
+
+def test_no_constrain_switches_the_last_rung_off() -> None:
+    bad = [native("get_weather", "{}"), CALLS]
+    played = play(ask(), bad, bad, bad, policy=Policy(constrain=False))
+
+    assert all(request.constraint is None for request in played.requests)
+
+
+def test_exhausted_arguments_give_the_best_call() -> None:
+    worse = [native("get_weather", '{"days": "x"}'), CALLS]
+    better = [native("get_weather", '{"days": 1}'), CALLS]
+    played = play(ask(), worse, better, worse, capabilities=Capabilities())
+
+    assert played.calls == [("get_weather", {"days": 1})]
+    assert played.end.reason == "tool_calls"
+
+
+def test_exhausted_text_gives_the_first_answer_unaltered() -> None:
+    broken = 'See: <tool_call>{"name": "get_weather", "arguments": {"city": "Par'
+    played = play(ask(), *[text_attempt(broken)] * 4, capabilities=Capabilities())
+
+    assert played.text == broken
+    assert played.calls == []
+    assert len(played.requests) == 4
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_budget_of_n_tolerates_n_failures(limit: int) -> None:
+    policy = Policy(max_retries=limit)
+    played = play(
+        ask(), *[[native("nope", "{}"), CALLS]] * (limit + 1), policy=policy, capabilities=Capabilities()
+    )
+
+    assert len(played.requests) == limit + 1
+
+
+def test_usage_is_the_sum_over_attempts() -> None:
+    first = [native("nope", "{}"), Usage(prompt_tokens=10, completion_tokens=2, cached_tokens=1), CALLS]
+    second = [TextDelta("It is sunny."), Usage(prompt_tokens=20, completion_tokens=3, cached_tokens=10), STOP]
+    usage = play(ask(), first, second).end.usage
+
+    assert usage == Usage(prompt_tokens=30, completion_tokens=5, cached_tokens=11)
+
+
+# -- the token limit ------------------------------------------------------------------------------------------------
+
+
+def test_a_call_cut_by_the_limit_is_neither_run_nor_retried() -> None:
+    played = play(ask(), [native("get_weather", '{"city": "Pa'), Finish(reason="length")])
+
+    assert played.calls == []
+    assert played.end.reason == "length"
+
+
+def test_complete_siblings_of_a_cut_call_count() -> None:
+    played = play(
+        ask(),
+        [
+            native("get_weather", '{"city": "P"}'),
+            native("read_file", '{"path": "a', index=1, call_id="id2"),
+            Finish(reason="length"),
+        ],
+    )
+
+    assert played.calls == [("get_weather", {"city": "P"})]
+    assert played.end.reason == "length"
+
+
+def test_a_whole_call_followed_by_padding_up_to_the_limit_is_a_call() -> None:
+    played = play(ask(), [TextDelta(HERMES + "\n" * 50), Finish(reason="length")])
+
+    assert played.calls == [("get_weather", {"city": "Paris"})]
+    assert played.end.reason == "tool_calls"
+
+
+def test_text_cut_by_the_limit_is_the_answer() -> None:
+    played = play(ask(), text_attempt("Let me read the file:", "length"))
+
+    assert played.end.reason == "length"
+    assert len(played.requests) == 1
+
+
+# -- respond ----------------------------------------------------------------------------------------------------------
+
+
+def test_respond_streams_its_message_as_text() -> None:
+    turn = Turn(ask(), Policy(inject_respond_tool=True), CONSTRAINING)
+    send = turn.start()[0]
+    assert isinstance(send, Send)
+    assert [tool.name for tool in send.request.tools] == ["get_weather", "read_file", "respond"]
+    assert turn.feed(native("respond", '{"mess')) == []
+    assert turn.feed(native("", 'age": "Hel', call_id=None)) == [TextDelta("Hel")]
+    assert turn.feed(native("", 'lo"}', call_id=None)) == [TextDelta("lo")]
+
+    (finished,) = turn.feed(CALLS)
+
+    assert isinstance(finished, Finished)
+    assert finished.reason == "stop"
+
+
+def test_respond_beside_real_calls_is_text_beside_calls() -> None:
+    played = play(
+        ask(),
+        [
+            native("respond", '{"message": "On it."}'),
+            native("get_weather", '{"city": "P"}', index=1, call_id="b"),
+            CALLS,
+        ],
+        policy=Policy(text_policy="respond"),
+    )
+
+    assert played.text == "On it."
+    assert played.calls == [("get_weather", {"city": "P"})]
+
+
+def test_a_rescued_respond_call_is_text() -> None:
+    played = play(
+        ask(),
+        text_attempt('<tool_call>{"name": "respond", "arguments": {"message": "Hi"}}</tool_call>'),
+        policy=Policy(inject_respond_tool=True),
+    )
+
+    assert played.text == "Hi"
+    assert played.end.reason == "stop"
+
+
+def test_a_clients_own_respond_tool_stays_a_tool() -> None:
+    own = Tool(name="respond", parameters={"type": "object", "properties": {"message": {"type": "string"}}})
+    played = play(
+        ask(tools=(WEATHER, own)),
+        [native("respond", '{"message": "Hi"}'), CALLS],
+        policy=Policy(inject_respond_tool=True),
+    )
+
+    assert played.calls == [("respond", {"message": "Hi"})]
+    assert [tool.name for tool in played.requests[0].tools] == ["get_weather", "respond"]
+
+
+# -- text policies --------------------------------------------------------------------------------------------------------
+
+
+def test_nudge_rejects_any_bare_text() -> None:
+    played = play(
+        ask(),
+        text_attempt("It is sunny."),
+        [native("get_weather", '{"city": "P"}'), CALLS],
+        policy=Policy(text_policy="nudge"),
+    )
+
+    assert played.reasons == ["no_call"]
+
+
+def test_trust_takes_any_text() -> None:
+    text = 'Let me see: <tool_call>{"name": "nope", "arguments": {}}</tool_call>'
+    played = play(ask(), text_attempt(text), policy=Policy(text_policy="trust"))
+
+    assert played.text == text
+    assert len(played.requests) == 1
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_backend_error_of_the_first_attempt_is_the_callers() -> None:
+    turn = Turn(ask())
+    turn.start()
+
+    with pytest.raises(BackendError):
+        turn.fail(BackendError(503, "loading"))
+
+
+def test_a_backend_error_of_a_retry_gives_the_answer_so_far() -> None:
+    played = play(ask(), [native("get_weather", '{"days": 1}'), CALLS], StreamError("gone"))
+
+    assert played.calls == [("get_weather", {"days": 1})]
+    assert [a.verdict for a in played.end.attempts] == ["invalid_arguments", "backend_failed"]
+
+
+def test_started_reaches_the_end() -> None:
+    started = Started(id="chatcmpl-1", model="m", created=5)
+
+    assert play(ask(), [started, TextDelta("It is sunny."), STOP]).end.started == started
+
+
+def test_feeding_out_of_order_is_refused() -> None:
+    turn = Turn(ask())
+    with pytest.raises(ProtocolMisuseError):
+        turn.feed(TextDelta("x"))
+    turn.start()
+    with pytest.raises(ProtocolMisuseError):
+        turn.start()
+    turn.feed(TextDelta("It is sunny."))
+    turn.feed(STOP)
+    with pytest.raises(ProtocolMisuseError):
+        turn.feed(STOP)
