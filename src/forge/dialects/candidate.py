@@ -1,0 +1,171 @@
+"""A candidate: text that may be a call, being read. It collects what the reader finds and decides what is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from forge.core.calls import CallSource, ToolCall
+from forge.core.ledger import Fix
+from forge.core.request import Tool
+from forge.dialects.context import Context, has_placeholder
+from forge.dialects.cursor import Cursor
+from forge.dialects.reply import (
+    CallSegment,
+    ReasoningSegment,
+    RejectedSegment,
+    RejectReason,
+    Segment,
+    TextSegment,
+)
+from forge.dialects.tape import Tape
+from forge.dialects.toolbox import Toolbox
+from forge.schema.arguments import read_arguments
+
+
+class Found(NamedTuple):
+    """A call as it was written: the tool it means and its arguments before they are typed.
+
+    ``text_values`` is set for notations whose values are plain text (XML elements): the schema types them.
+    """
+
+    tool: Tool
+    raw: object
+    text_values: bool = False
+    fixes: tuple[Fix, ...] = ()
+
+
+class Missed(NamedTuple):
+    """A call that cannot be made: see :class:`RejectedSegment`."""
+
+    reason: RejectReason
+    name: str | None = None
+    detail: str = ""
+
+
+class Candidate(Cursor):
+    """The text from ``start`` on, while one notation's reader works on it.
+
+    Nothing leaves before the reader says so: :meth:`flush` makes what was found so far final,
+    :meth:`show` and :meth:`think` release text. ``done`` is the offset up to which everything is final.
+    """
+
+    __slots__ = ("_example", "_made", "_pending", "context", "done", "notation", "out", "quotable", "seen", "start")
+
+    def __init__(self, tape: Tape, start: int, tools: Toolbox, context: Context, seen: dict[str, str]) -> None:
+        super().__init__(tape, start, tools)
+        self.start = start
+        self.done = start
+        self.context = context
+        self.seen = seen
+        self.notation = ""
+        self.quotable = True
+        self._example: bool | None = None
+        self.out: list[Segment] = []
+        self._pending: list[Segment] = []
+        self._made = 0
+
+    @property
+    def example(self) -> bool:
+        """Whether the text around says that this is no real call: it is read, then shown as it was written."""
+        if self._example is None:
+            self._example = self.quotable and self.context.example()
+        return self._example
+
+    def found(self, call: Found, start: int) -> None:
+        """A call was read whole from ``start`` up to here."""
+        checked = read_arguments(call.tool, call.raw, text_values=call.text_values)
+        if not checked.complete:
+            self.missed(Missed("cut_off", call.tool.name), start)
+            return
+        if has_placeholder(checked.value) and not self._made:
+            self._example = True
+        source = CallSource(self.notation, (start, self.pos), (*call.fixes, *checked.fixes))
+        self._pending.append(CallSegment(ToolCall(call.tool.name, checked.value, source=source)))
+
+    def missed(self, miss: Missed, start: int) -> None:
+        """What was read from ``start`` up to here is a call that cannot be made."""
+        text = self.tape.slice(start, self.pos)
+        self._pending.append(RejectedSegment(text, miss.reason, self.notation, miss.name, miss.detail))
+
+    @property
+    def calls_found(self) -> bool:
+        """Whether a call was read, final or not."""
+        return bool(self._made) or any(isinstance(segment, CallSegment) for segment in self._pending)
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was read that is a call or was meant to be one."""
+        return bool(self._made or self._pending)
+
+    def flush(self) -> None:
+        """Make what was found so far final. Waits for the first call: a candidate without one stays text."""
+        if not self.calls_found or self.example:
+            return
+        for segment in self._pending:
+            if isinstance(segment, CallSegment):
+                self._made += 1
+                if self._twice(segment.call):
+                    continue
+                self.context.calls += 1
+            self.out.append(segment)
+        self._pending.clear()
+        self.context.cut(call=True)
+        self.done = self.pos
+
+    def finish(self) -> None:
+        """The reader is through: what it took up to here was its notation."""
+        if self.anything and self.example:
+            self._pending.clear()
+            self.show(self.pos)
+        elif self.calls_found:
+            self.flush()
+            self.drop()
+        elif self._pending:
+            first = next(s for s in self._pending if isinstance(s, RejectedSegment))
+            self._pending.clear()
+            text = self.tape.slice(self.done, self.pos)
+            text = self.context.shown(text) if text else ""
+            self.out.append(RejectedSegment(text, first.reason, self.notation, first.name, first.detail))
+            self.done = self.pos
+        else:
+            self.drop()
+
+    def show(self, stop: int) -> None:
+        """Release the text up to ``stop`` as text."""
+        if stop > self.done:
+            text = self.tape.slice(self.done, stop)
+            self.done = stop
+            self.out.append(TextSegment(self.context.shown(text)))
+
+    def think(self, start: int, stop: int) -> None:
+        """Release the text from ``start`` to ``stop`` as reasoning and drop what stands before it."""
+        if stop > start:
+            self.out.append(ReasoningSegment(self.tape.slice(start, stop)))
+        if stop > self.done:
+            self.done = stop
+            self.context.cut()
+
+    def drop(self) -> None:
+        """What stands up to here is markup that nobody needs to see."""
+        if self.pos > self.done:
+            self.done = self.pos
+            self.context.cut()
+
+    def _twice(self, call: ToolCall) -> bool:
+        """Whether the same call was already written in another notation."""
+        key = _fingerprint(call)
+        if key is None:
+            return False
+        return self.seen.setdefault(key, self.notation) != self.notation
+
+
+def _fingerprint(call: ToolCall) -> str | None:
+    try:
+        return call.tool + json.dumps(call.args, sort_keys=True, default=_refuse)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"not JSON: {type(value).__name__}")

@@ -1,0 +1,127 @@
+"""What stands before a candidate: whether it is alone on its line, and whether the text says it is no real call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_KEPT = 400
+"""Characters of visible text that are remembered: a cue further away does not speak about this call."""
+_BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
+
+_DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
+_CUES = re.compile(
+    r"\b(?:for (?:example|instance)|e\.g\.?|i\.e\.?|such as|like (?:this|so|the following|that)|as follows when"
+    r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?\b|examples?:"
+    rf"|(?:would|could|might|should) (?:have|be|look|{_DO}|never|not)\b|(?:would|could)(?:n't|n’t)"
+    rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should not|shouldn['’]t|must not|do not|don['’]t|did not|didn['’]t"
+    rf"|never|not going to|refus\w+ to|declin\w+ to|rather than|instead of|without|avoid) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
+    rf"|(?:you|users?|one|agents?|models?|people|clients?|they|developers?) (?:can|could|may|might|would|should|must|need to|have to)"
+    rf" (?:\w+ )?{_DO}\b|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
+    r"|here(?:['’]s| is| are) (?:how|what|an?|some|two|three|the (?:format|syntax|template|shape|way))\b"
+    r"|(?:format|syntax|schema|template|shape|usage|documentation|docs|notation|convention|specification)"
+    r" (?:is|are|for|of|looks?|shows?|says?|reads?|uses?|expects?)\b|usage:|syntax:|format:|template:"
+    r"|looks? like|if (?:you|i|we|they) (?:had|want|wanted|were|would|ever|need)|(?:should|shall) i\b"
+    r"|hypothetical\w*|imagin\w+|suppose|pretend|option [a-z0-9]\b|\boptions\b"
+    r"|(?:previous(?:ly)?|earlier|last) (?:run|call|turn|attempt|time)|already (?:called|ran|run|executed|sent)"
+    r"|log (?:shows|says|contains)|was called with|were called with)",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
+_PLACEHOLDER = re.compile(r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z")
+_FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
+
+
+class Context:
+    """The tail of what the user has been shown so far."""
+
+    __slots__ = ("_joint", "_last", "_tail", "calls", "prose", "seam")
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self.prose = False
+        """Visible text that is more than white space has been shown."""
+        self.seam = True
+        """Nothing but white space was shown since the last call or markup."""
+        self.calls = 0
+        """How many calls were found so far."""
+        self._last = ""
+        self._joint = False
+
+    def shown(self, text: str) -> str:
+        """Visible text is released; gives it with a line break in front where a call parted two words."""
+        if self._joint:
+            self._joint = False
+            if self._last and not self._last.isspace() and not text[0].isspace():
+                text = "\n" + text
+        self._last = text[-1]
+        self._tail = (self._tail + text)[-_KEPT:]
+        if not text.isspace():
+            self.seam = False
+            self.prose = True
+        return text
+
+    def cut(self, *, call: bool = False) -> None:
+        """Markup or a call was taken out: what follows stands as if on a line of its own."""
+        self._tail = (self._tail + "\n")[-_KEPT:]
+        self.seam = True
+        self._joint |= call
+
+    @property
+    def last(self) -> str:
+        """The last character shown, or ""."""
+        return self._tail[-1:]
+
+    def line(self) -> str:
+        """The current line up to here."""
+        return self._tail[self._tail.rfind("\n") + 1 :]
+
+    def at_line_start(self) -> bool:
+        """Nothing but blanks since the line began."""
+        stripped = self._tail.rstrip(_BLANK)
+        return not stripped or stripped[-1] == "\n"
+
+    def announced(self) -> bool:
+        """The line ends in a label ("Calling:")."""
+        return self._tail.rstrip(_BLANK)[-1:] in (":", "：")
+
+    def quoted(self) -> bool:
+        """A quotation mark or a list or quote marker stands directly before."""
+        last = self._tail[-1:]
+        if last in ('"', "“", "'", "‘", "(", "«"):
+            return True
+        return self.line().lstrip(_BLANK).startswith(">")
+
+    def example(self) -> bool:
+        """The sentence before says that what follows is an example, a refusal, an option or a quotation."""
+        return self.quoted() or _CUES.search(self._sentence()) is not None
+
+    def _sentence(self) -> str:
+        text = self._tail.rstrip()
+        start = 0
+        for match in _SENTENCE.finditer(text):
+            if match.end() < len(text):
+                start = match.end()
+        return text[start:]
+
+
+def is_placeholder(key: str, value: object) -> bool:
+    """Whether ``value`` of parameter ``key`` only names what should stand there (``<city>``, ``{{city}}``)."""
+    if not isinstance(value, str):
+        return False
+    match = _PLACEHOLDER.match(value.strip())
+    if match is None:
+        return False
+    inner = next(group for group in match.groups() if group).lower().replace("_", " ").replace("-", " ")
+    name = key.lower().replace("_", " ").replace("-", " ")
+    return inner in name or name in inner or inner.startswith(_FILLERS)
+
+
+def has_placeholder(args: object) -> bool:
+    """Whether an argument of a call is a placeholder."""
+    return isinstance(args, Mapping) and any(is_placeholder(str(key), value) for key, value in _items(args))
+
+
+def _items(args: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    return list(args.items())

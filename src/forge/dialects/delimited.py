@@ -1,0 +1,97 @@
+"""Reads a bracketed value of which only a judge can say where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias, TypeVar
+
+from forge.dialects.cursor import Cursor, Need
+from forge.dialects.json_lexer import Event, JsonLexer
+from forge.dialects.literals import Literals
+
+R = TypeVar("R")
+Attempt: TypeAlias = Callable[[int, JsonLexer | None, bool], R | None]
+"""Judges the text up to an offset: (stop, lexer, explicit). The lexer is None where the brackets balance;
+``explicit`` says that a mark ends the value, not the end of the reply. On success it moves the cursor."""
+
+_FREE_ATTEMPTS = 8
+
+
+class _Budget:
+    """Judging costs the whole text so far: after a few tries only when it has doubled."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.last = 0
+
+    def spend(self, size: int) -> bool:
+        self.tries += 1
+        if self.tries > _FREE_ATTEMPTS and size < 2 * self.last:
+            return False
+        self.last = size
+        return True
+
+
+def delimited(
+    cur: Cursor,
+    attempt: Attempt[R],
+    marks: Literals | None,
+    *,
+    stop_at_tags: bool = False,
+    closer: str = "}",
+    never_before: str = "",
+) -> Need[R | Literal["cut_off", "unreadable"]]:
+    """Find where the value that begins here ends, as ``attempt`` judges.
+
+    An end right before one of the characters ``never_before`` is none. If the value cannot be read the cursor
+    stands behind what was looked at.
+    """
+    start = scan = cur.pos
+    lexer = JsonLexer(marks, stop_at_tags=stop_at_tags)
+    budget = _Budget()
+    while True:
+        text, base = cur.tape.window(scan)
+        at, event = lexer.run(text, scan - base, final=cur.tape.closed)
+        scan = base + at
+        result: R | None = None
+        if event is Event.CLOSED:
+            if budget.spend(scan - start):
+                result = attempt(scan, None, True)
+            if result is not None and never_before:
+                following = yield from cur.peek()
+                result = None if following and following in never_before else result
+            if result is not None:
+                return result
+            cur.pos = scan
+            separate = yield from _separate(cur, marks)
+            cur.pos = scan
+            if separate:
+                return "unreadable"
+            lexer.reopen(closer)
+        elif event is Event.MARK:
+            if budget.spend(scan - start):
+                result = attempt(scan, lexer, True)
+            if result is not None:
+                return result
+            if not lexer.in_string:
+                cur.pos = scan
+                return "unreadable"
+            scan += len(lexer.mark)
+        elif cur.tape.closed:
+            result = attempt(cur.tape.end, lexer, False)
+            if result is None:
+                cur.pos = cur.tape.end
+                return "cut_off"
+            return result
+        else:
+            end = cur.tape.end
+            while cur.tape.end == end and not cur.tape.closed:
+                yield
+
+
+def _separate(cur: Cursor, marks: Literals | None) -> Need[bool]:
+    """Whether what follows a closed but unreadable value is plainly something else."""
+    gap = yield from cur.space()
+    if "\n" in gap or (yield from cur.at_end()) or (yield from cur.peek()) in "{[":
+        return True
+    return marks is not None and (yield from cur.sees(marks)) is not None

@@ -1,0 +1,189 @@
+"""Which calls a JSON value holds, whatever keys and envelopes the model chose.
+
+A call is a name that was offered and something that looks like its arguments; a ``name`` alone is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from forge.core.ledger import Fix
+from forge.core.request import Tool
+from forge.dialects.candidate import Found, Missed
+from forge.dialects.json_unit import JsonUnit
+from forge.dialects.toolbox import Toolbox
+
+NAME_KEYS = (
+    *("name", "tool", "tool_name", "toolName", "function", "function_name", "functionName", "recipient_name"),
+    *("action", "api", "api_name", "method", "command", "recipient"),
+)
+ARGUMENT_KEYS = (
+    *("arguments", "args", "parameters", "params", "input", "tool_input", "toolInput", "action_input"),
+    *("actionInput", "kwargs", "tool_args", "function_args", "tool_arguments", "inputs", "param"),
+)
+LISTS = ("tool_calls", "tool_uses", "toolCalls", "calls", "function_calls", "functions", "tools", "actions")
+WRAPPERS = ("function", "function_call", "tool_call", "toolCall", "functionCall", "command", "action", "tool_use", "tool", "call")
+_ASIDE = frozenset(
+    (
+        *("id", "type", "tool_call_id", "call_id", "index", "tool_use_id", "status", "thought", "thoughts"),
+        *("reasoning", "role", "content", "explanation", "reason"),
+    )
+)
+_DEEPEST = 4
+
+
+class Calls(Struct):
+    """What a value holds. ``odd`` counts entries that are no call at all."""
+
+    found: list[Found] = field(default_factory=list)
+    missed: list[Missed] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """Strings where a call was expected: some models write calls as source text inside a list."""
+    odd: int = 0
+
+
+def calls_in(unit: JsonUnit, tools: Toolbox, *, marked: bool) -> Calls:
+    """The calls in a value that was read.
+
+    ``marked`` says that the notation around it promises a call: then a name without arguments is a call with
+    none, and a call of an unknown tool is worth reporting whatever its shape.
+    """
+    reader = _Reader(tools, _open_containers(unit), unit.fixes, marked=marked)
+    reader.take(unit.value, 0)
+    return reader.calls
+
+
+def _open_containers(unit: JsonUnit) -> list[object]:
+    """The containers that the text left open, outermost first: nothing in the innermost is certain."""
+    found: list[object] = []
+    value = unit.value
+    while len(found) < unit.open and isinstance(value, dict | list) and value:
+        found.append(value)
+        value = value[-1] if isinstance(value, list) else next(reversed(value.values()))
+    return found
+
+
+class _Reader:
+    def __init__(self, tools: Toolbox, unsure: list[object], fixes: tuple[Fix, ...], *, marked: bool) -> None:
+        self.tools = tools
+        self.unsure = unsure
+        self.fixes = fixes
+        self.marked = marked
+        self.calls = Calls()
+
+    def take(self, value: object, depth: int) -> None:
+        if isinstance(value, list) and depth < _DEEPEST:
+            for entry in value:
+                self.take(entry, depth + 1)
+        elif isinstance(value, dict):
+            if not self._call(value) and not self._envelope(value, depth):
+                self._unknown(value)
+        elif isinstance(value, str) and value:
+            self.calls.texts.append(value)
+        elif value is not None:
+            self.calls.odd += 1
+
+    def _envelope(self, value: Mapping[str, Any], depth: int) -> bool:
+        if depth >= _DEEPEST:
+            return False
+        for key in LISTS:
+            entries = value.get(key)
+            if isinstance(entries, list) and (entries or len(value) == 1):
+                before = len(self.calls.found) + len(self.calls.missed)
+                self.take(entries, depth + 1)
+                if len(self.calls.found) + len(self.calls.missed) > before or not entries:
+                    return True
+        for key in WRAPPERS:
+            inner = value.get(key)
+            if isinstance(inner, dict) and inner:
+                before = len(self.calls.found) + len(self.calls.missed)
+                self.take(inner, depth + 1)
+                return len(self.calls.found) + len(self.calls.missed) > before
+        return False
+
+    def _call(self, value: dict[str, Any]) -> bool:
+        return self._named(value) or self._short(value)
+
+    def _named(self, value: dict[str, Any]) -> bool:
+        arguments = [key for key in ARGUMENT_KEYS if key in value]
+        for key in NAME_KEYS:
+            written = value.get(key)
+            if not isinstance(written, str):
+                continue
+            tool = self.tools.get(written)
+            if tool is None:
+                continue
+            own = [name for name in arguments if name != key]
+            if own:
+                # A call whose own parameters include such a word is flat: {"tool": N, "input": 1, "other": 2}.
+                declared = self.tools.parameters(tool)
+                rest = [k for k in value if k != key and k not in _ASIDE]
+                flat = len(rest) > 1 and all(k in declared for k in rest) and value[own[0]].__class__ is not dict
+                if flat:
+                    return self._flat(value, key, tool)
+                if self._schema_echo(value, value[own[0]], tool):
+                    return False
+                return self._add(value, tool, value[own[0]])
+            return self._flat(value, key, tool)
+        return False
+
+    def _schema_echo(self, value: dict[str, Any], raw: object, tool: Tool) -> bool:
+        """The tool's own description printed back."""
+        if not isinstance(raw, dict):
+            return False
+        looks = isinstance(raw.get("properties"), dict) or (raw.get("type") == "object" and "required" in raw)
+        return looks and "properties" not in self.tools.parameters(tool)
+
+    def _flat(self, value: dict[str, Any], key: str, tool: Tool) -> bool:
+        """Arguments beside the name, or none at all."""
+        declared = self.tools.parameters(tool)
+        rest = {k: v for k, v in value.items() if k != key and (k in declared or k not in _ASIDE)}
+        if any(value is container for container in self.unsure):
+            self.calls.missed.append(Missed("cut_off", tool.name))
+            return True
+        known = [k for k in rest if k in declared]
+        if rest and len(known) < len(rest) and not (self.marked and known):
+            return False
+        if not rest and not self.marked and self.tools.required(tool):
+            return False
+        return self._add(value, tool, rest)
+
+    def _short(self, value: dict[str, Any]) -> bool:
+        """{"N": {arguments}}, perhaps with several such members."""
+        tools = {key: self.tools.get(key) for key in value}
+        if not value or any(tool is None for tool in tools.values()):
+            return False
+        if not all(v is None or isinstance(v, dict | str) or v == [] for v in value.values()):
+            return False
+        if not self.marked and any(not isinstance(v, dict) for v in value.values()):
+            return False
+        for key, raw in value.items():
+            tool = tools[key]
+            assert tool is not None
+            self._add(value, tool, raw)
+        return True
+
+    def _add(self, value: object, tool: Tool, raw: object) -> bool:
+        if any(raw is container for container in self.unsure) or (
+            not isinstance(raw, dict | list | str) and any(value is container for container in self.unsure)
+        ):
+            self.calls.missed.append(Missed("cut_off", tool.name))
+        else:
+            self.calls.found.append(Found(tool, raw, fixes=self.fixes))
+        return True
+
+    def _unknown(self, value: dict[str, Any]) -> None:
+        """A call's shape around a name that was not offered."""
+        arguments = [value[key] for key in ARGUMENT_KEYS if key in value]
+        if arguments and isinstance(arguments[0], dict | str | None):
+            for key in NAME_KEYS:
+                written = value.get(key)
+                if isinstance(written, str) and self.tools.get(written) is None and written:
+                    if isinstance(arguments[0], dict) and isinstance(arguments[0].get("properties"), dict):
+                        break
+                    self.calls.missed.append(Missed("unknown_tool", written))
+                    return
+        self.calls.odd += 1

@@ -1,0 +1,36 @@
+"""Sets of literal strings that can be searched, matched and recognised while they are still arriving."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+
+class Literals:
+    """A set of strings. Where several match, the longest wins."""
+
+    __slots__ = ("firsts", "longest", "pattern", "prefixes", "words")
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
+        self.longest = len(self.words[0]) if self.words else 0
+        self.pattern = re.compile("|".join(map(re.escape, self.words)) if self.words else r"(?!)")
+        self.prefixes = frozenset(word[:n] for word in self.words for n in range(1, len(word)))
+        starts = "".join(sorted({word[0] for word in self.words}))
+        self.firsts = re.compile(f"[{re.escape(starts)}]") if starts else re.compile(r"(?!)")
+
+    def __or__(self, other: Literals) -> Literals:
+        return Literals((*self.words, *other.words))
+
+    def pending(self, text: str, low: int = 0) -> int:
+        """How many characters at the end of ``text`` (not before ``low``) may begin one of the strings."""
+        start = max(len(text) - self.longest + 1, low)
+        for match in self.firsts.finditer(text, start):
+            if text[match.start() :] in self.prefixes:
+                return len(text) - match.start()
+        return 0
+
+
+def spellings(token: str, bars: str = "｜|", gaps: Iterable[str] = ("▁", "_", " ", "\\_")) -> list[str]:
+    """A token in every spelling in use: ``|`` stands for its bar, ``_`` for the gap between its words."""
+    return [token.replace("_", gap).replace("|", bar) for bar in bars for gap in gaps]

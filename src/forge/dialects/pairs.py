@@ -1,0 +1,80 @@
+"""Arguments as key and value elements: GLM's ``<arg_key>``, LongCat's and Hunyuan's variants of it."""
+
+from __future__ import annotations
+
+import re
+
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import Need
+from forge.dialects.literals import Literals
+from forge.dialects.verbatim import value_text
+
+_FAMILIES = (("arg_key", "arg_value"), ("longcat_arg_key", "longcat_arg_value"), ("tool_sep", "tool_sep"))
+_KEY_OPEN = Literals([f"<{key}>" for key, _ in _FAMILIES[:2]] + ["<tool_sep>"])
+_KEY_CLOSE = Literals([f"</{key}>" for key, _ in _FAMILIES[:2]])
+PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
+_VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
+_VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
+_VALUE_SPACE = re.compile(r"\s*")
+
+
+def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
+    """The cursor stands on the first key's tag behind ``name``, or on its end tag if the tag was swallowed."""
+    values: dict[str, str] = {}
+    tool = cur.tools.get(name)
+    yield from cur.literal(Literals(("<tool_sep>",)))
+    yield from cur.space()
+    if (yield from cur.literal(_KEY_CLOSE)) is not None:
+        name, key = _split(cur, name)
+        tool = cur.tools.get(name)
+        if tool is None or not key:
+            return False
+        if not (yield from _value(cur, key, values, marks)):
+            cur.missed(Missed("cut_off", name), start)
+            return True
+    while True:
+        yield from cur.space()
+        opened = yield from cur.literal(_KEY_OPEN_OR_REPEAT)
+        if opened is None:
+            break
+        key_start = cur.pos
+        stop, found = yield from cur.until(_KEY_CLOSE)
+        key = cur.tape.slice(key_start, stop).strip()
+        if found is None or not (yield from _value(cur, key, values, marks)):
+            cur.missed(Missed("cut_off", name), start)
+            return True
+    ended = (yield from cur.sees(marks)) is not None
+    if tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    elif not ended and not all(key in values for key in cur.tools.parameters(tool)):
+        # Further pairs may have been cut off.
+        cur.missed(Missed("cut_off" if (yield from cur.at_end()) else "unreadable", name), start)
+    else:
+        cur.found(Found(tool, values, text_values=True), start)
+    return True
+
+
+_KEY_OPEN_OR_REPEAT = _KEY_OPEN
+
+
+def _split(cur: Candidate, word: str) -> tuple[str, str]:
+    """A name and a key that were glued together."""
+    for at in range(len(word) - 1, 0, -1):
+        tool = cur.tools.tools.get(word[:at])
+        if tool is not None and word[at:] in cur.tools.parameters(tool):
+            return word[:at], word[at:]
+    for at in range(len(word) - 1, 0, -1):
+        if cur.tools.tools.get(word[:at]) is not None:
+            return word[:at], word[at:]
+    return word, ""
+
+
+def _value(cur: Candidate, key: str, values: dict[str, str], marks: Literals) -> Need[bool]:
+    yield from cur.space()
+    if (yield from cur.literal(_VALUE_OPEN)) is None:
+        return False
+    text = yield from value_text(cur, _VALUE_CLOSE, _KEY_OPEN | _VALUE_CLOSE, marks)
+    if text is None:
+        return False
+    values[key] = text
+    return True

@@ -1,0 +1,214 @@
+"""The streaming scanner: text in, in any pieces; text, reasoning, calls and failed attempts out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from itertools import groupby
+
+from forge.dialects.automaton import automaton, held_name, name_before
+from forge.dialects.candidate import Candidate
+from forge.dialects.context import Context
+from forge.dialects.notation import Notation, Opener, Where
+from forge.dialects.reply import ReasoningSegment, Reply, Segment, TextSegment
+from forge.dialects.tape import Tape
+from forge.dialects.toolbox import Toolbox
+
+_FREE_RESCANS = 1 << 16
+"""Characters that may be read again for nothing, whatever the length of the reply."""
+
+
+class ReplyScanner:
+    """Reads one reply of a model piece by piece.
+
+    ``tools`` are the offered tools in any form that :func:`forge.schema.spec.as_tools` takes. ``feed`` gives
+    what became certain with that piece, ``finish`` the rest. The parts joined are the same however the reply was
+    split. Neither raises, whatever the text; the cost is linear in it.
+    """
+
+    def __init__(self, tools: Iterable[object] | Toolbox | None = None) -> None:
+        self._tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        self._automaton = automaton(tuple(self._tools.tools))
+        self._tape = Tape()
+        self._context = Context()
+        self._seen: dict[str, str] = {}
+        self._out: list[Segment] = []
+        self._shown = 0  # everything before was given out or dropped
+        self._scan = 0  # no opener begins before
+        self._rescanned = 0
+        self._candidate: Candidate | None = None
+        self._reader: Generator[None, None, bool] | None = None
+        self._choices: list[tuple[int, Opener, Notation]] = []
+        self._word = ""  # the opener that was found last
+        self._resume = 0  # where it ends
+
+    def feed(self, piece: str) -> Reply:
+        """Take the next piece."""
+        if self._tape.closed:
+            raise ValueError("the reply was finished")
+        if piece:
+            self._tape.append(piece)
+            self._run()
+            self._tape.drop_before(min(self._shown, self._scan))
+        return self._take()
+
+    def finish(self) -> Reply:
+        """The reply is complete: what was held back is decided now."""
+        if not self._tape.closed:
+            self._tape.closed = True
+            self._run()
+        return self._take()
+
+    def _take(self) -> Reply:
+        segments = _merged(self._out)
+        self._out.clear()
+        return Reply(segments)
+
+    def _run(self) -> None:
+        while True:
+            if self._candidate is not None and not self._step():
+                return
+            if self._candidate is None and not self._search():
+                return
+
+    # -- text --
+
+    def _search(self) -> bool:
+        """Look for the next opener. False: nothing more to do with the text that is here."""
+        tape, openers = self._tape, self._automaton
+        text, base = tape.window(self._shown)
+        match = openers.search(text, self._scan - base)
+        if match is None:
+            self._show(tape.end - (0 if tape.closed else self._held(text, base, len(text))))
+            self._scan = max(self._scan, self._shown)
+            return False
+        at, self._word = match.start(), match.group()
+        if not tape.closed and text[at : at + openers.literals.longest] in openers.literals.prefixes:
+            self._show(base + at - self._name_held(text, self._shown - base, at))
+            return False  # it may become a longer opener
+        self._resume = base + match.end()
+        self._choose(text, base, at)
+        if not self._begin():
+            self._scan = self._skip_run()
+        return True
+
+    def _held(self, text: str, base: int, stop: int) -> int:
+        """How many characters at the end may begin an opener."""
+        low = max(self._shown - base, 0)
+        pending = self._automaton.literals.pending(text, max(low, self._scan - base))
+        return pending + self._name_held(text, low, stop - pending)
+
+    def _name_held(self, text: str, low: int, stop: int) -> int:
+        return held_name(text, max(low, 0), stop, self._context.last, self._tools) if stop > low else 0
+
+    def _skip_run(self) -> int:
+        """Behind an opener that is none; behind all of them for a single character that repeats."""
+        if len(self._word) > 1:
+            return self._resume
+        text, base = self._tape.window(self._shown)
+        at = self._resume - base
+        while at < len(text) and text[at] == self._word:
+            at += 1
+        return base + at
+
+    def _choose(self, text: str, base: int, at: int) -> None:
+        """Which notations may begin here; those that begin with a tool's name first."""
+        entries = self._automaton.entries[self._word]
+        self._choices = [(base + at, opener, notation) for opener, notation in entries if not opener.named]
+        if len(self._choices) == len(entries):
+            return
+        low = self._shown - base
+        name = name_before(text, at, low, self._context.last, self._tools, across_lines=self._word == "{")
+        if name is not None:
+            named = [(base + name, opener, notation) for opener, notation in entries if opener.named]
+            self._choices = named + self._choices
+
+    def _stands(self, opener: Opener) -> bool:
+        where, context = opener.where, self._context
+        if where is Where.ANYWHERE:
+            return True
+        if where is Where.LINE:
+            return context.at_line_start()
+        if where is Where.LABEL:
+            return context.at_line_start() or context.announced()
+        return not context.prose
+
+    def _show(self, stop: int) -> None:
+        if stop > self._shown:
+            text = self._tape.slice(self._shown, stop)
+            self._shown = stop
+            self._out.append(TextSegment(self._context.shown(text)))
+
+    # -- candidates --
+
+    def _begin(self) -> bool:
+        """Start the next notation that may begin here."""
+        while self._choices:
+            start, opener, notation = self._choices.pop(0)
+            self._show(start)
+            if self._stands(opener):
+                self._candidate = Candidate(self._tape, start, self._tools, self._context, self._seen)
+                self._candidate.notation = notation.name
+                self._candidate.quotable = notation.quotable
+                self._reader = notation.read(self._candidate)
+                return True
+        return False
+
+    def _step(self) -> bool:
+        """Let the reader go on. False: it waits for more text."""
+        candidate, reader = self._candidate, self._reader
+        assert candidate is not None
+        assert reader is not None
+        try:
+            next(reader)
+        except StopIteration as stop:
+            taken = bool(stop.value)
+        else:
+            self._settle(candidate)
+            return False
+        read_to = candidate.pos
+        if taken:
+            candidate.finish()
+        self._settle(candidate)
+        self._candidate = self._reader = None
+        if taken or candidate.done > candidate.start:
+            self._scan = max(self._scan, self._shown)
+        else:
+            self._rescanned += max(read_to - candidate.start, 0)
+            if not self._begin():
+                self._give_up(read_to)
+        return True
+
+    def _give_up(self, read_to: int) -> None:
+        """No notation wants it: look at it again behind the opener, unless that was done too often."""
+        if self._rescanned > 2 * read_to + _FREE_RESCANS:
+            self._show(read_to)
+            self._scan = max(self._scan, self._shown)
+        else:
+            self._scan = self._skip_run()
+
+    def _settle(self, candidate: Candidate) -> None:
+        self._out.extend(candidate.out)
+        candidate.out.clear()
+        self._shown = max(self._shown, candidate.done)
+
+
+def _merged(segments: list[Segment]) -> tuple[Segment, ...]:
+    """Neighbouring pieces of text, and of reasoning, as one."""
+    merged: list[Segment] = []
+    for kind, run in groupby(segments, type):
+        if kind is TextSegment or kind is ReasoningSegment:
+            merged.append(kind("".join(segment.text for segment in run)))  # type: ignore[union-attr]
+        else:
+            merged.extend(run)
+    return tuple(merged)
+
+
+def parse_tool_calls(text: str, tools: Iterable[object] | Toolbox | None = None) -> Reply:
+    """Read a whole reply: its calls, what the user should still see, and its reasoning.
+
+    The same as feeding ``text`` to a :class:`ReplyScanner` in one piece.
+    """
+    scanner = ReplyScanner(tools)
+    first = scanner.feed(text)
+    rest = scanner.finish()
+    return Reply(_merged([*first.segments, *rest.segments]))

@@ -1,0 +1,159 @@
+"""One call inside a wrapper, in whatever way the model chose to write it there."""
+
+from __future__ import annotations
+
+import re
+
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import Need
+from forge.dialects.elements import ELEMENT_HEADS, element, named_element
+from forge.dialects.json_calls import calls_in
+from forge.dialects.json_unit import JsonUnit, json_unit
+from forge.dialects.literals import Literals
+from forge.dialects.pairs import PAIR_KEYS, pairs
+from forge.dialects.pythonic import LIST_END, source_call, text_call
+
+SEPARATORS = re.compile(r"[\s,;\u200b\ufeff]*")
+_JSON_STARTS = "{｛"
+_GLUE = Literals(("[ARGS]", "[CALL_ID]"))
+_NAME_HEADS = Literals(("<function>", "<name>", "<tool_name>", "<function_name>", "<tool>"))
+_LEAK = ("json", "JSON")
+
+
+def unit(cur: Candidate, marks: Literals, *, marked: bool = True) -> Need[bool]:
+    """Read one call (or one list of calls) that begins here and report it. False: there is none."""
+    start = cur.pos
+    first = yield from cur.peek()
+    if first in _JSON_STARTS and first:
+        return (yield from _json(cur, start, marks, marked=marked))
+    if first in ("[", "［"):
+        return (yield from bracket(cur, marks, marked=marked))
+    if first == "<":
+        head = yield from cur.literal(ELEMENT_HEADS)
+        if head is not None:
+            return (yield from element(cur, head, start))
+        head = yield from cur.literal(_NAME_HEADS)
+        return head is not None and (yield from named_element(cur, head, start, marks))
+    return (yield from _named(cur, start, marks))
+
+
+def report(cur: Candidate, value: JsonUnit, start: int, *, marked: bool) -> bool:
+    """Report the calls in a JSON value. False: it holds none and is no attempt at one."""
+    if value.state != "read":
+        head = cur.tape.slice(start, min(cur.pos, start + 400))
+        cur.missed(Missed("cut_off" if value.state == "cut_off" else "unreadable", _first_name(head)), start)
+        return True
+    calls = calls_in(value, cur.tools, marked=marked)
+    for text in calls.texts:
+        found = text_call(text, cur.tools)
+        if found is None:
+            calls.odd += 1
+        else:
+            calls.found.append(found)
+    for found in calls.found:
+        cur.found(found, start)
+    for miss in calls.missed:
+        cur.missed(miss, start)
+    if calls.odd and marked and not calls.found and not calls.missed:
+        cur.missed(Missed("unreadable"), start)
+    return bool(calls.found or calls.missed) or marked
+
+
+_NAME_MEMBER = re.compile(
+    r"[\"'“](?:name|tool|tool_name|toolName|function|function_name|action|recipient_name)[\"'”]\s*[:：]\s*[\"'“]([^\"'”]*)[\"'”]"
+)
+
+
+def _first_name(head: str) -> str | None:
+    match = _NAME_MEMBER.search(head)
+    return match.group(1) if match else None
+
+
+def _json(cur: Candidate, start: int, marks: Literals, *, marked: bool) -> Need[bool]:
+    value = yield from json_unit(cur, marks)
+    return report(cur, value, start, marked=marked)
+
+
+def bracket(cur: Candidate, marks: Literals, *, marked: bool) -> Need[bool]:
+    """A list: of JSON calls, of source-text calls, or of strings that hold such."""
+    start = cur.pos
+    cur.pos += 1
+    yield from cur.space()
+    first = yield from cur.peek()
+    if first.isalpha() or first == "_":
+        return (yield from source_list(cur, marks))
+    cur.pos = start
+    return (yield from _json(cur, start, marks, marked=marked))
+
+
+def source_list(cur: Candidate, marks: Literals) -> Need[bool]:
+    """``N(...), M(...)]``; the bracket is already taken."""
+    some = False
+    while True:
+        yield from cur.run(SEPARATORS)
+        if (yield from cur.literal(LIST_END)) is not None:
+            return some
+        start = cur.pos
+        name = yield from cur.name()
+        if not name or (yield from cur.peek()) != "(":
+            if some:
+                cur.pos = start
+            return some
+        if not (yield from source_call(cur, name, start, marks)):
+            return some
+        some = True
+
+
+def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
+    """A name, and arguments in one of the ways that follow a name."""
+    name = yield from cur.name()
+    if not name:
+        return False
+    following = yield from cur.peek()
+    if following == "(":
+        return (yield from source_call(cur, name, start, marks))
+    if following == "{" and name == "call":
+        return False
+    tool = cur.tools.get(name)
+    if (yield from cur.sees(PAIR_KEYS)) is not None:
+        return (yield from pairs(cur, name, start, marks))
+    glue = yield from cur.literal(_GLUE)
+    if glue == "[CALL_ID]":
+        yield from cur.name()
+        glue = yield from cur.literal(_GLUE)
+    gap = yield from cur.space()
+    if (yield from cur.sees(PAIR_KEYS)) is not None:
+        return (yield from pairs(cur, name, start, marks))
+    if (yield from cur.peek()) == "{" and (glue or tool is not None or not gap):
+        return (yield from arguments(cur, name, start, marks))
+    if tool is not None and glue is None and (yield from cur.sees(marks)) is not None:
+        cur.found(Found(tool, {}), start)
+        return True
+    return False
+
+
+def arguments(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
+    """A JSON object of arguments for ``name``, perhaps printed twice."""
+    tool = cur.tools.get(name)
+    value = yield from json_unit(cur, marks)
+    if value.state == "read" and value.open:
+        value = JsonUnit("cut_off")
+    if value.state != "read":
+        cur.missed(Missed("cut_off" if value.state == "cut_off" else "unreadable", name), start)
+    elif tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    else:
+        cur.found(Found(tool, value.value, fixes=value.fixes), start)
+        yield from _again(cur, value, marks)
+    return True
+
+
+def _again(cur: Candidate, value: JsonUnit, marks: Literals) -> Need[None]:
+    """Skip the same arguments written right behind themselves."""
+    cur.flush()
+    start = cur.pos
+    if (yield from cur.peek()) != "{":
+        return
+    second = yield from json_unit(cur, marks)
+    if second.state != "read" or second.value != value.value:
+        cur.pos = start
