@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from forge.core.workflow import ToolDef as ToolDef
     from forge.core.workflow import ToolSpec as ToolSpec
     from forge.core.workflow import Workflow as Workflow
+    from forge.dialects.scanner import ReplyScanner as ReplyScanner
+    from forge.dialects.scanner import parse_tool_calls as parse_tool_calls
     from forge.errors import BudgetResolutionError as BudgetResolutionError
     from forge.errors import ContextBudgetExceeded as ContextBudgetExceeded
     from forge.errors import ContextDiscoveryError as ContextDiscoveryError
@@ -73,6 +75,7 @@ _MODULE_OF: dict[str, str] = {
         "forge.core.reasoning": "DEFAULT_REASONING_REPLAY REASONING_REPLAY_CHOICES ReasoningReplay fold_and_serialize",
         "forge.core.workflow": "ToolDef ToolSpec Workflow",
         "forge.core.steps": "StepTracker",
+        "forge.dialects.scanner": "ReplyScanner parse_tool_calls",
         "forge.prompts.nudges": "retry_nudge step_nudge",
         "forge.prompts.tool_prompt": "build_tool_prompt",
         "forge.tools.decorator": "tool",

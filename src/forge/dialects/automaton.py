@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from forge.dialects.literals import Literals
 from forge.dialects.notation import Notation, Opener
 from forge.dialects.registry import NOTATIONS
 from forge.dialects.toolbox import LONGEST_NAME, Toolbox
+
 
 class Automaton:
     """All openers for one set of offered names."""
@@ -32,7 +32,7 @@ def automaton(names: tuple[str, ...]) -> Automaton:
     return Automaton(names)
 
 
-def name_before(  # noqa: PLR0913 - one question about one place
+def name_before(
     text: str, at: int, low: int, before: str, tools: Toolbox, *, across_lines: bool = False
 ) -> int | None:
     """Where an offered tool's name begins that ends right before ``at`` (or on the line before).

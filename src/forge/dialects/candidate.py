@@ -9,7 +9,8 @@ from forge.core.calls import CallSource, ToolCall
 from forge.core.ledger import Fix
 from forge.core.request import Tool
 from forge.dialects.context import Context, has_placeholder
-from forge.dialects.cursor import Cursor
+from forge.dialects.cursor import Cursor, Need
+from forge.dialects.literals import Literals
 from forge.dialects.reply import (
     CallSegment,
     ReasoningSegment,
@@ -50,9 +51,23 @@ class Candidate(Cursor):
     :meth:`show` and :meth:`think` release text. ``done`` is the offset up to which everything is final.
     """
 
-    __slots__ = ("_example", "_made", "_pending", "context", "done", "notation", "out", "quotable", "seen", "start")
+    __slots__ = (
+        "_example",
+        "_made",
+        "_pending",
+        "context",
+        "done",
+        "hold",
+        "notation",
+        "out",
+        "quotable",
+        "seen",
+        "start",
+    )
 
-    def __init__(self, tape: Tape, start: int, tools: Toolbox, context: Context, seen: dict[str, str]) -> None:
+    def __init__(
+        self, tape: Tape, start: int, tools: Toolbox, context: Context, seen: dict[str, str]
+    ) -> None:
         super().__init__(tape, start, tools)
         self.start = start
         self.done = start
@@ -60,6 +75,8 @@ class Candidate(Cursor):
         self.seen = seen
         self.notation = ""
         self.quotable = True
+        self.hold = False
+        """Nothing is final before the whole candidate is."""
         self._example: bool | None = None
         self.out: list[Segment] = []
         self._pending: list[Segment] = []
@@ -98,9 +115,13 @@ class Candidate(Cursor):
         """Whether anything was read that is a call or was meant to be one."""
         return bool(self._made or self._pending)
 
+    def forget(self) -> None:
+        """What was found since the last flush is none."""
+        self._pending.clear()
+
     def flush(self) -> None:
         """Make what was found so far final. Waits for the first call: a candidate without one stays text."""
-        if not self.calls_found or self.example:
+        if self.hold or not self.calls_found or self.example:
             return
         for segment in self._pending:
             if isinstance(segment, CallSegment):
@@ -119,6 +140,7 @@ class Candidate(Cursor):
             self._pending.clear()
             self.show(self.pos)
         elif self.calls_found:
+            self.hold = False
             self.flush()
             self.drop()
         elif self._pending:
@@ -145,6 +167,41 @@ class Candidate(Cursor):
         if stop > self.done:
             self.done = stop
             self.context.cut()
+
+    def pass_text(self, stops: Literals) -> Need[str | None]:
+        """Release text as it comes, up to and with the first of ``stops``; None if the reply ends first."""
+        while True:
+            text, base = self.tape.window(self.pos)
+            match = stops.pattern.search(text, self.pos - base)
+            if match is not None:
+                self.pos = base + match.end()
+                self.show(self.pos)
+                return match.group()
+            keep = 0 if self.tape.closed else stops.pending(text, self.pos - base)
+            self.pos = self.tape.end - keep
+            self.show(self.pos)
+            if self.tape.closed:
+                return None
+            yield
+
+    def pass_thinking(self, stops: Literals) -> Need[str | None]:
+        """Release reasoning as it comes, up to the first of ``stops``, which is dropped."""
+        self.drop()
+        while True:
+            text, base = self.tape.window(self.pos)
+            match = stops.pattern.search(text, self.pos - base)
+            stop = base + match.start() if match else self.tape.end
+            if match is None and not self.tape.closed:
+                stop -= stops.pending(text, self.pos - base)
+            self.think(self.pos, stop)
+            self.pos = stop
+            if match is not None:
+                self.pos = base + match.end()
+                self.drop()
+                return match.group()
+            if self.tape.closed:
+                return None
+            yield
 
     def drop(self) -> None:
         """What stands up to here is markup that nobody needs to see."""

@@ -29,7 +29,9 @@ _CUES = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
-_PLACEHOLDER = re.compile(r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z")
+_PLACEHOLDER = re.compile(
+    r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
+)
 _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
 
 
@@ -64,7 +66,8 @@ class Context:
 
     def cut(self, *, call: bool = False) -> None:
         """Markup or a call was taken out: what follows stands as if on a line of its own."""
-        self._tail = (self._tail + "\n")[-_KEPT:]
+        if self._tail[-1:] != "\n":
+            self._tail = (self._tail + "\n")[-_KEPT:]
         self.seam = True
         self._joint |= call
 

@@ -33,6 +33,12 @@ class Cursor:
         self.pos = pos
         self.tools = tools
 
+    def more(self) -> Need[None]:
+        """Wait until more text has come or the reply has ended."""
+        end = self.tape.end
+        while self.tape.end == end and not self.tape.closed:
+            yield
+
     def peek(self, count: int = 1) -> Need[str]:
         """The next ``count`` characters; fewer only at the end of the reply."""
         while self.tape.end - self.pos < count and not self.tape.closed:
@@ -100,9 +106,7 @@ class Cursor:
                 return self.pos, None
             else:
                 scan = max(scan, self.tape.end - words.longest + 1)
-            end = self.tape.end
-            while self.tape.end == end and not self.tape.closed:
-                yield
+            yield from self.more()
 
     def name(self) -> Need[str]:
         """Take a word that may be a tool name; "" if there is none. Stops at the longest name there can be."""

@@ -53,40 +53,30 @@ def delimited(
         text, base = cur.tape.window(scan)
         at, event = lexer.run(text, scan - base, final=cur.tape.closed)
         scan = base + at
-        result: R | None = None
-        if event is Event.CLOSED:
-            if budget.spend(scan - start):
-                result = attempt(scan, None, True)
-            if result is not None and never_before:
-                following = yield from cur.peek()
-                result = None if following and following in never_before else result
-            if result is not None:
-                return result
-            cur.pos = scan
-            separate = yield from _separate(cur, marks)
-            cur.pos = scan
-            if separate:
-                return "unreadable"
-            lexer.reopen(closer)
-        elif event is Event.MARK:
-            if budget.spend(scan - start):
-                result = attempt(scan, lexer, True)
-            if result is not None:
-                return result
-            if not lexer.in_string:
-                cur.pos = scan
-                return "unreadable"
-            scan += len(lexer.mark)
-        elif cur.tape.closed:
-            result = attempt(cur.tape.end, lexer, False)
-            if result is None:
+        if event is Event.MORE:
+            if cur.tape.closed:
                 cur.pos = cur.tape.end
-                return "cut_off"
+                result = attempt(cur.tape.end, lexer, False)
+                return "cut_off" if result is None else result
+            yield from cur.more()
+            continue
+        balanced = event is Event.CLOSED
+        result = attempt(scan, None if balanced else lexer, True) if budget.spend(scan - start) else None
+        if result is not None and not (balanced and never_before and (yield from _before(cur, never_before))):
             return result
+        cur.pos = scan
+        if (yield from _separate(cur, marks)) if balanced else not lexer.in_string:
+            cur.pos = scan
+            return "unreadable"
+        if balanced:
+            lexer.reopen(closer)
         else:
-            end = cur.tape.end
-            while cur.tape.end == end and not cur.tape.closed:
-                yield
+            scan += len(lexer.mark)
+
+
+def _before(cur: Cursor, chars: str) -> Need[bool]:
+    following = yield from cur.peek()
+    return following != "" and following in chars
 
 
 def _separate(cur: Cursor, marks: Literals | None) -> Need[bool]:

@@ -25,7 +25,18 @@ ARGUMENT_KEYS = (
     *("actionInput", "kwargs", "tool_args", "function_args", "tool_arguments", "inputs", "param"),
 )
 LISTS = ("tool_calls", "tool_uses", "toolCalls", "calls", "function_calls", "functions", "tools", "actions")
-WRAPPERS = ("function", "function_call", "tool_call", "toolCall", "functionCall", "command", "action", "tool_use", "tool", "call")
+WRAPPERS = (
+    "function",
+    "function_call",
+    "tool_call",
+    "toolCall",
+    "functionCall",
+    "command",
+    "action",
+    "tool_use",
+    "tool",
+    "call",
+)
 _ASIDE = frozenset(
     (
         *("id", "type", "tool_call_id", "call_id", "index", "tool_use_id", "status", "thought", "thoughts"),
@@ -121,16 +132,18 @@ class _Reader:
                 # A call whose own parameters include such a word is flat: {"tool": N, "input": 1, "other": 2}.
                 declared = self.tools.parameters(tool)
                 rest = [k for k in value if k != key and k not in _ASIDE]
-                flat = len(rest) > 1 and all(k in declared for k in rest) and value[own[0]].__class__ is not dict
+                flat = (
+                    len(rest) > 1 and all(k in declared for k in rest) and value[own[0]].__class__ is not dict
+                )
                 if flat:
                     return self._flat(value, key, tool)
-                if self._schema_echo(value, value[own[0]], tool):
+                if self._schema_echo(value[own[0]], tool):
                     return False
                 return self._add(value, tool, value[own[0]])
             return self._flat(value, key, tool)
         return False
 
-    def _schema_echo(self, value: dict[str, Any], raw: object, tool: Tool) -> bool:
+    def _schema_echo(self, raw: object, tool: Tool) -> bool:
         """The tool's own description printed back."""
         if not isinstance(raw, dict):
             return False

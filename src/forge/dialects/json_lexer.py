@@ -15,7 +15,7 @@ from forge.dialects.literals import Literals
 
 _OPEN = {"{": "}", "[": "]", "(": ")", "｛": "}", "［": "]"}
 _CLOSE = "}])｝］"
-_QUOTES = {'"': '"', "'": "'", "“": "[“”\"]", "”": "[“”\"]", "‘": "[‘’']", "「": "[」]", "`": "`"}
+_QUOTES = {'"': '"', "'": "'", "“": '[“”"]', "”": '[“”"]', "‘": "[‘’']", "「": "[」]", "`": "`"}
 
 
 class Event(Enum):
@@ -81,24 +81,24 @@ class JsonLexer:
             match = _patterns(self._marks, self.state).search(text, at)
             if match is None or match.end() > limit:
                 return self._rest(text, at, limit, final=final)
-            token = match.group()
-            if self._marks is not None and token in self._marks.words:
-                self.mark = token
+            found = match.group()
+            if self._marks is not None and found in self._marks.words:
+                self.mark = found
                 return self._stop(text, match.start()), Event.MARK
-            if token == "\\":
+            if found == "\\":
                 if match.end() >= len(text) and not final:
                     return self._stop(text, match.start()), Event.MORE
                 at = match.end() + 1
                 continue
-            if token == "<":
-                self.mark = token
+            if found == "<":
+                self.mark = found
                 return self._stop(text, match.start()), Event.MARK
             at = match.end()
             if self.state != self._plain:
                 self.state = self._plain
                 continue
             before = text[match.start() - 1] if match.start() else self._before
-            closed = self._structure(token, before)
+            closed = self._structure(found, before)
             if closed is not None:
                 return self._stop(text, match.start() + closed), Event.CLOSED
 
@@ -113,21 +113,21 @@ class JsonLexer:
             stop -= 1  # may be half of a comment's mark
         return self._stop(text, stop), Event.MORE
 
-    def _structure(self, token: str, before: str) -> int | None:
+    def _structure(self, found: str, before: str) -> int | None:
         """Takes in one token outside of strings; gives how much of it closed the value, if it did."""
-        first = token[0]
+        first = found[0]
         if first in _OPEN:
-            self.stack.extend(_OPEN[char] for char in token)
+            self.stack.extend(_OPEN[char] for char in found)
         elif first in _CLOSE:
-            if len(token) >= len(self.stack):
+            if len(found) >= len(self.stack):
                 taken = len(self.stack)
                 self.stack.clear()
                 return taken
-            del self.stack[len(self.stack) - len(token) :]
+            del self.stack[len(self.stack) - len(found) :]
         elif first in _QUOTES:
             # An apostrophe inside a bare word is not the start of a string.
             if first not in "'‘" or not (before.isalnum() or before == "_"):
                 self.state = first
-        elif token == "/*" or before != ":":  # "://" of a bare address is no comment
-            self.state = token
+        elif found == "/*" or before != ":":  # "://" of a bare address is no comment
+            self.state = found
         return None

@@ -17,7 +17,8 @@ _SPARE = "}])｝］ \t\r\n,;"
 
 class JsonUnit(NamedTuple):
     """One value. ``open`` counts the closers that were missing: so many containers, from the outermost in along
-    the last members, were still open where the text ended."""
+    the last members, were still open where the text ended.
+    """
 
     state: Literal["read", "unreadable", "cut_off"]
     value: Any = None

@@ -12,11 +12,32 @@ _KEY = re.compile(r"\s*(?:([^\W\d][\w.-]*)|(['\"])([\w.-]+)\2)\s*(?:=(?!=)|:)\s*
 _STRING = re.compile(r"[rRbBuUfF]{0,2}('''|\"\"\"|['\"])")
 _SCALAR = re.compile(r"[^,()\[\]{}'\"=]+")
 _GAP = re.compile(r"[\s,;]*")
-_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None, "none": None}
+_WORDS = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+    "none": None,
+}
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
-_NEXT = re.compile(r"\s*(?:,\s*(?:(?:[^\W\d][\w.-]*|['\"][\w.-]+['\"])\s*[=:]|[)\]}'\"{\[\d]|\Z|\*\*)|[)\]}]|\Z)")
+_NEXT = re.compile(
+    r"\s*(?:,\s*(?:(?:[^\W\d][\w.-]*|['\"][\w.-]+['\"])\s*[=:]|[)\]}'\"{\[\d]|\Z|\*\*)|[)\]}]|\Z)"
+)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": "", "a": "\a", "0": "\0", "/": "/"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "\n": "",
+    "a": "\a",
+    "0": "\0",
+    "/": "/",
+}
 
 
 class Arguments(NamedTuple):
@@ -97,7 +118,7 @@ class _Reader:
 
     def strings(self) -> str:
         """One string, or several written side by side."""
-        parts = []
+        parts: list[str] = []
         while True:
             match = _STRING.match(self.text, self.pos, self.stop)
             if match is None:
@@ -127,7 +148,7 @@ class _Reader:
                 continue
             first = at if first < 0 else first
             after = at + len(quote)
-            if _NEXT.match(text, after) or re.compile(r"\s*\+?\s*['\"]").match(text, after) and tries == 0:
+            if _NEXT.match(text, after) or (re.compile(r"\s*\+?\s*['\"]").match(text, after) and tries == 0):
                 if at != first:
                     self.fixes.append(Fix(code="inner_quotes", risk=Risk.RISKY))
                 return at

@@ -61,7 +61,7 @@ def python_arguments(cur: Cursor, marks: Literals | None = None) -> Need[Argumen
     """Read a parenthesis; "cut_off" or "unreadable" if that fails."""
     start = cur.pos
 
-    def attempt(stop: int, lexer: JsonLexer | None, explicit: bool) -> Arguments | None:
+    def attempt(stop: int, lexer: JsonLexer | None, _: bool) -> Arguments | None:
         if lexer is not None:
             return None
         text = cur.tape.slice(start, stop)

@@ -48,7 +48,7 @@ class ReplyScanner:
         if piece:
             self._tape.append(piece)
             self._run()
-            self._tape.drop_before(min(self._shown, self._scan))
+            self._tape.drop_before(self._candidate.start if self._candidate else self._shown)
         return self._take()
 
     def finish(self) -> Reply:

@@ -18,10 +18,30 @@ CALL_KEYS = frozenset(
         *("name", "tool", "tool_name", "toolName", "function", "function_name", "functionName", "action"),
         *("recipient_name", "arguments", "args", "parameters", "params", "input", "tool_input", "toolInput"),
         *("action_input", "actionInput", "kwargs", "tool_calls", "tool_call", "tool_uses", "function_call"),
-        *("command", "id", "type", "tool_call_id", "call_id", "index", "role", "content", "calls", "thoughts"),
+        *(
+            "command",
+            "id",
+            "type",
+            "tool_call_id",
+            "call_id",
+            "index",
+            "role",
+            "content",
+            "calls",
+            "thoughts",
+        ),
     )
 )
-_PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.", "default_api:", "functions:", "tools:")
+_PREFIXES = (
+    "functions.",
+    "function.",
+    "tools.",
+    "tool.",
+    "default_api.",
+    "default_api:",
+    "functions:",
+    "tools:",
+)
 _FLAT = re.compile(r"[\W_]+")
 
 
@@ -41,9 +61,11 @@ class Toolbox:
         self._flat = tuple({flat(name) for name in self._names})
         self._resolved: dict[str, Tool | None] = {}
         self._awaited: dict[str, bool] = {}
-        self.keys = CALL_KEYS | frozenset(
-            key for tool in self.tools.values() for key in _property_names(tool.parameters)
-        ) | frozenset(self._names)
+        self.keys = (
+            CALL_KEYS
+            | frozenset(key for tool in self.tools.values() for key in _property_names(tool.parameters))
+            | frozenset(self._names)
+        )
 
     def get(self, written: str) -> Tool | None:
         """The tool that a model means by ``written``: the exact name or the one safe normalisation of it."""

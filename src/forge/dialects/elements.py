@@ -1,0 +1,261 @@
+"""Calls as elements: ``<function=N><parameter=k>v</parameter></function>`` and its relatives.
+
+Qwen3-Coder, MiniCPM, Seed, MiniMax, Claude-like ``<invoke>``, DeepSeek's DSML and Step's ``steptml`` differ in
+their words and prefixes only. A JSON body in place of parameters is read as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import Need
+from forge.dialects.json_unit import json_unit
+from forge.dialects.literals import Literals
+from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
+from forge.dialects.verbatim import cdata, ends_call, goes_on, stripped, union
+from forge.repair.tolerant import read_json
+
+_DSML = ("｜DSML｜", "|DSML|", "｜｜DSML｜｜", "||DSML||")
+_PREFIXES = ("", "antml:", "steptml:", "minimax:", *_DSML)
+_HEADS = (
+    "function=",
+    "function name=",
+    "invoke name=",
+    "tool_call name=",
+    "tool name=",
+    "function_call name=",
+)
+_VALUES = (
+    "parameter=",
+    "parameter name=",
+    "param=",
+    "param name=",
+    "argument name=",
+    "arg name=",
+    "argument=",
+)
+_VALUE_ENDS = ("parameter", "param", "argument", "arg")
+_CALL_ENDS = ("function", "invoke", "tool_call", "tool", "function_call")
+
+
+class _Words(Struct, frozen=True, eq=False):
+    """The tags of one prefix."""
+
+    opens: Literals
+    closes: Literals
+    ends: Literals
+    heads: Literals
+
+
+def _words(prefix: str) -> _Words:
+    return _Words(
+        opens=Literals(f"<{prefix}{word}" for word in _VALUES),
+        closes=Literals(f"</{prefix}{word}>" for word in _VALUE_ENDS),
+        ends=Literals(f"</{prefix}{word}>" for word in _CALL_ENDS),
+        heads=Literals(f"<{prefix}{word}" for word in _HEADS),
+    )
+
+
+_BY_PREFIX = {prefix: _words(prefix) for prefix in _PREFIXES}
+_BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for word in _HEADS}
+ELEMENT_HEADS = Literals(_BY_HEAD)
+_GT = Literals((">", "/>"))
+_NAME_END = re.compile(r"[^<>\n\"'/]*")
+_OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
+_JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
+
+
+def element(cur: Candidate, head: str, start: int) -> Need[bool]:
+    """Read one call; the cursor stands behind ``head`` (``<function=``, ``<invoke name=``)."""
+    words = _BY_HEAD[head]
+    name, closed = yield from _tag_name(cur)
+    if not name:
+        return False
+    if closed == "/>":
+        _report(cur, name, {}, {}, start)
+        return True
+    tool = cur.tools.get(name)
+    body = cur.pos
+    yield from cur.space()
+    if (yield from cur.peek()) == "{":
+        return (yield from _json_body(cur, name, words, start))
+    if (yield from cur.sees(words.opens)) is None and (yield from cur.sees(words.ends)) is None:
+        if tool is None or not (yield from cur.at_end()):
+            return False
+        cur.missed(Missed("cut_off", name), start)
+        return True
+    cur.pos = body
+    values: dict[str, str] = {}
+    typed: dict[str, bool] = {}
+    done = yield from _parameters(cur, words, name, values, typed)
+    if not done and not (tool and all(key in values for key in cur.tools.parameters(tool)) and values):
+        cur.missed(Missed("cut_off" if cur.pos >= cur.tape.end else "unreadable", name), start)
+        return True
+    _report(cur, name, values, typed, start)
+    return True
+
+
+def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
+    """The name in a tag, and how the tag ends."""
+    quote = yield from cur.peek()
+    if quote and quote in "\"'“":
+        name = (yield from cur.attribute()) or ""
+    else:
+        name = (yield from cur.run(_NAME_END)).strip()
+    yield from cur.space()
+    closed = yield from cur.literal(_GT)
+    return (name.strip(), closed) if closed is not None else ("", None)
+
+
+def _parameters(
+    cur: Candidate, words: _Words, name: str, values: dict[str, str], typed: dict[str, bool]
+) -> Need[bool]:
+    """Read parameters up to the call's end tag. False: it never came."""
+    while True:
+        yield from cur.space()
+        if (yield from cur.literal(words.ends)) is not None:
+            return True
+        if (yield from cur.literal(words.closes)) is not None:
+            continue  # written twice
+        if (yield from cur.sees(_OUTER)) is not None:
+            return True
+        if (yield from cur.literal(words.opens)) is None:
+            return False
+        key = yield from _parameter_name(cur, typed)
+        if not key:
+            return False
+        text = yield from cdata(cur, words.closes)
+        if text is None:
+            text = yield from _value(cur, words, name)
+        if text is None:
+            return False
+        values[key] = text
+
+
+def _parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
+    quote = yield from cur.peek()
+    if quote and quote in "\"'“":
+        key = (yield from cur.attribute()) or ""
+    else:
+        key = (yield from cur.run(_NAME_END)).strip().strip("\"'")
+    rest = yield from cur.run(_ATTRIBUTES)
+    if "string=" in rest:
+        typed[key] = "true" in rest
+    return key if (yield from cur.literal(_GT)) == ">" else ""
+
+
+_ATTRIBUTES = re.compile(r"[^<>\n]*")
+
+
+def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
+    """Read a value up to its end tag. Tags inside of it that open and close are part of it.
+
+    An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and
+    before the tag of a declared parameter.
+    """
+    start = cur.pos
+    stops = union(words.opens, words.closes, words.ends, words.heads, _OUTER)
+    goes = union(words.opens, words.closes, words.ends, _OUTER)
+    inner = calls = 0
+    last_close = -1
+    while True:
+        at, found = yield from cur.until(stops)
+        if found is None:
+            return None
+        behind = cur.pos
+        ended = False
+        if found in words.closes.words:
+            if inner:
+                inner -= 1
+                last_close = at
+            else:
+                ended = yield from goes_on(cur, goes)
+                cur.pos = behind
+        elif found in words.opens.words:
+            if calls or not (yield from _declared(cur, name)):
+                inner += 1
+            else:
+                ended = True
+            cur.pos = at if ended else behind
+        elif found in words.heads.words:
+            calls += 1
+        elif found in words.ends.words and calls:
+            calls -= 1
+        else:
+            ended = yield from ends_call(cur)
+            cur.pos = at if ended else behind
+        if ended:
+            text = cur.tape.slice(start, at)
+            if last_close >= 0 and found not in words.closes.words:
+                tail = text[last_close - start :]
+                if not tail.partition(">")[2].strip():
+                    text = text[: last_close - start]
+            return stripped(text)
+
+
+def _declared(cur: Candidate, name: str) -> Need[bool]:
+    tool = cur.tools.get(name)
+    key = yield from _parameter_name(cur, {})
+    return tool is not None and key in cur.tools.parameters(tool)
+
+
+def _json_body(cur: Candidate, name: str, words: _Words, start: int) -> Need[bool]:
+    value = yield from json_unit(cur, _JSON_BODY)
+    tool = cur.tools.get(name)
+    if value.state != "read" or value.open:
+        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
+    elif tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    else:
+        cur.found(Found(tool, value.value, fixes=value.fixes), start)
+    yield from cur.space()
+    yield from cur.literal(words.ends)
+    return True
+
+
+def _report(cur: Candidate, name: str, values: dict[str, str], typed: dict[str, bool], start: int) -> None:
+    tool = cur.tools.get(name)
+    if tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    elif typed:
+        raw = {key: text if typed.get(key, True) else _decoded(text) for key, text in values.items()}
+        cur.found(Found(tool, raw), start)
+    else:
+        cur.found(Found(tool, values, text_values=True), start)
+
+
+def _decoded(text: str) -> object:
+    reading = read_json(f"[{text}]")
+    whole = reading.closed and reading.end == len(text) + 2 and len(reading.value) == 1
+    return reading.value[0] if whole else text
+
+
+def named_element(cur: Candidate, head: str, start: int, marks: Literals) -> Need[bool]:
+    """``<function>N</function>`` or ``<name>N</name>``, then the arguments as JSON, perhaps in an element too."""
+    name = (yield from cur.run(_NAME_END)).strip()
+    if not name or (yield from cur.literal(Literals(("</" + head[1:],)))) is None:
+        return False
+    yield from cur.space()
+    wrapper = yield from cur.literal(_ARGUMENT_TAGS)
+    yield from cur.space()
+    closers = Literals(("</" + wrapper[1:],)) if wrapper else marks
+    tool = cur.tools.get(name)
+    if (yield from cur.peek()) != "{":
+        return False
+    value = yield from json_unit(cur, union(closers, CALL_END))
+    if value.state != "read" or value.open:
+        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
+    elif tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    else:
+        cur.found(Found(tool, value.value, fixes=value.fixes), start)
+    yield from cur.space()
+    if wrapper:
+        yield from cur.literal(closers)
+    return True
+
+
+_ARGUMENT_TAGS = Literals(f"<{word}>" for word in ("arguments", "parameters", "input", "args", "params"))

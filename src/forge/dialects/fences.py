@@ -1,0 +1,149 @@
+"""Markdown code: a fence that holds nothing but calls is a call, every other code is text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import Need
+from forge.dialects.literals import Literals
+from forge.dialects.marks import CHAT_TOKENS
+from forge.dialects.notation import Notation, anywhere
+from forge.dialects.units import SEPARATORS, unit
+from forge.dialects.verbatim import stripped
+
+_FENCE = Literals(("```",))
+_TICKS = re.compile(r"`*")
+_INFO = re.compile(r"[^\n`]*")
+_PROMISE = ("tool_call", "tool_calls", "tool_code", "tool", "tools", "function_call", "function", "functions")
+_MAYBE = (
+    "",
+    "json",
+    "jsonc",
+    "json5",
+    "xml",
+    "html",
+    "python",
+    "py",
+    "text",
+    "plaintext",
+    "txt",
+    "javascript",
+    "js",
+    "plain",
+)
+_END = Literals(("```", *CHAT_TOKENS))
+_CODE_END = Literals(("\n```",))
+_TOOL_NAME = Literals(("TOOL_NAME:", "Tool_name:", "tool_name:"))
+_BEGIN = Literals(("BEGIN_ARG:",))
+_END_ARG = Literals(("\nEND_ARG", "END_ARG"))
+_LINE = re.compile(r"[^\n]*")
+
+
+def _fence(cur: Candidate) -> Generator[None, None, bool]:
+    ticks = yield from cur.run(_TICKS)
+    info = (yield from cur.run(_INFO)).strip().lower()
+    if (yield from cur.peek()) == "`":
+        return False
+    inside = cur.pos
+    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE):
+        cur.hold = True
+        if (yield from _calls(cur, marked=info in _PROMISE)):
+            return True
+        cur.forget()
+    cur.pos = inside
+    cur.show(inside)
+    if (yield from cur.pass_text(_CODE_END)) is not None:
+        yield from cur.run(_TICKS)
+        cur.show(cur.pos)
+    return True
+
+
+def _calls(cur: Candidate, *, marked: bool) -> Need[bool]:
+    """Nothing but calls up to the closing fence (or the end of the reply)."""
+    while True:
+        yield from cur.run(SEPARATORS)
+        if (yield from cur.at_end()):
+            return cur.anything
+        if (yield from cur.literal(_FENCE)) is not None:
+            return cur.anything
+        if cur.anything and (yield from cur.sees(_END)) is not None:
+            return True
+        if not (yield from _one(cur, marked=marked)):
+            return False
+
+
+def _one(cur: Candidate, *, marked: bool) -> Need[bool]:
+    start = cur.pos
+    if (yield from cur.literal(_TOOL_NAME)) is not None:
+        return (yield from _block(cur, start))
+    from forge.dialects.registry import native
+
+    openers, notations = native()
+    word = yield from cur.sees(openers)
+    if word is not None:
+        before = cur.anything
+        if (yield from notations[word].read(cur)) and (cur.anything or before):
+            return True
+        cur.pos = start
+    return (yield from unit(cur, _END, marked=marked))
+
+
+def _block(cur: Candidate, start: int) -> Need[bool]:
+    """Continue's block: TOOL_NAME and BEGIN_ARG lines."""
+    name = (yield from cur.run(_LINE)).strip()
+    tool = cur.tools.get(name)
+    values: dict[str, str] = {}
+    while True:
+        yield from cur.space()
+        if (yield from cur.literal(_BEGIN)) is None:
+            break
+        key = (yield from cur.run(_LINE)).strip()
+        begin = cur.pos
+        stop, found = yield from cur.until(_END_ARG)
+        if found is None:
+            cur.missed(Missed("cut_off", name), start)
+            return True
+        values[key] = stripped(cur.tape.slice(begin, stop) + ("\n" if found[0] == "\n" else ""))
+    if tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+    elif (yield from cur.sees(_FENCE)) is None and not (
+        values and all(k in values for k in cur.tools.parameters(tool))
+    ):
+        cur.missed(Missed("cut_off", name), start)
+    else:
+        cur.found(Found(tool, values, text_values=True), start)
+    return True
+
+
+def _inline(cur: Candidate) -> Generator[None, None, bool]:
+    """Inline code, up to the next backtick or the end of the line."""
+    yield from cur.run(_TICKS)
+    cur.show(cur.pos)
+    if (yield from cur.pass_text(_INLINE_END)) == "`":
+        yield from cur.run(_TICKS)
+        cur.show(cur.pos)
+    return True
+
+
+_INLINE_END = Literals(("`", "\n"))
+
+FENCES = (
+    Notation(
+        name="fence",
+        title="Code fence",
+        seen_in="most chat-tuned models",
+        openers=anywhere("```"),
+        read=_fence,
+        example='```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
+    ),
+    Notation(
+        name="inline code",
+        title="Inline code (text)",
+        seen_in="all",
+        openers=anywhere("`"),
+        read=_inline,
+        quotable=False,
+    ),
+)

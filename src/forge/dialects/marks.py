@@ -1,0 +1,109 @@
+"""Strings that end something, shared by the notations: end tags of wrappers, chat tokens, fences."""
+
+from __future__ import annotations
+
+from forge.dialects.literals import Literals, spellings
+
+TAG_NAMES = (
+    *(
+        "tool_call",
+        "function_call",
+        "tool_calls",
+        "function_calls",
+        "tools",
+        "tool",
+        "TOOLCALL",
+        "response",
+        "json",
+    ),
+    *(
+        "xml",
+        "longcat_tool_call",
+        "seed:tool_call",
+        "minimax:tool_call",
+        "tool_use",
+        "antml:function_calls",
+        "JSON",
+    ),
+)
+END_TAGS = (
+    *tuple(f"</{name}>" for name in TAG_NAMES),
+    *(
+        "<|/tool_call|>",
+        "<|/tool_calls|>",
+        "[END_TOOL_REQUEST]",
+        "<|tools_suffix|>",
+        "<|action_end|>",
+        "<|END_ACTION|>",
+    ),
+    *(
+        "<|python_end|>",
+        "<|tool_call_end|>",
+        "[/TOOL_CALLS]",
+        "<|tool_calls_section_end|>",
+        "<|tool_call_argument_end|>",
+    ),
+    *("<end_function_call>", "<tool_call|>"),
+    *spellings("<|tool_call_end|>"),
+    *spellings("<|tool_calls_end|>"),
+    *(
+        f"</{bar}DSML{bar}{word}>"
+        for bar in ("｜", "|", "｜｜", "||")
+        for word in ("function_calls", "tool_calls", " calls")
+    ),
+)
+"""End tags of the wrappers that hold calls."""
+
+CHAT_TOKENS = (
+    *(
+        "<|im_end|>",
+        "<|im_start|>",
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|endoftext|>",
+        "<|end_of_text|>",
+        "<|end|>",
+    ),
+    *(
+        "<|start_header_id|>",
+        "<|end_header_id|>",
+        "<|begin_of_text|>",
+        "<end_of_turn>",
+        "<start_of_turn>",
+        "<eos>",
+    ),
+    *(
+        "<bos>",
+        "<|return|>",
+        "<|call|>",
+        "<|eos|>",
+        "<turn|>",
+        "<|turn>",
+        "<|user|>",
+        "<|assistant|>",
+        "<|observation|>",
+    ),
+    *(
+        "<|END_OF_TURN_TOKEN|>",
+        "<|START_OF_TURN_TOKEN|>",
+        "<|END_RESPONSE|>",
+        "<|START_RESPONSE|>",
+        "<|CHATBOT_TOKEN|>",
+    ),
+    *(
+        "<|START_TEXT|>",
+        "<|END_TEXT|>",
+        "<|eom|>",
+        "<|eot|>",
+        "<|header_start|>",
+        "<|header_end|>",
+        "[e~[",
+        "]~b]",
+    ),
+    *spellings("<|end_of_sentence|>"),
+    *spellings("<|begin_of_sentence|>"),
+)
+"""Tokens that end or begin a turn."""
+
+CALL_END = Literals((*END_TAGS, *CHAT_TOKENS, "</s>"))
+"""Anything that may stand right behind a call and end it."""

@@ -1,0 +1,241 @@
+"""Notations that are a pair of marks around calls: Hermes and its many look-alikes, list tags, action tags.
+
+Between the marks anything a call can be written as is read (see :mod:`forge.dialects.units`), so one table row
+is enough for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import Need
+from forge.dialects.json_unit import json_unit
+from forge.dialects.literals import Literals
+from forge.dialects.marks import CHAT_TOKENS, END_TAGS
+from forge.dialects.notation import Notation, Opener, Reader, Where
+from forge.dialects.units import SEPARATORS, unit
+
+_BROKEN_WITHIN = 600
+"""How far the end tag of a body that is no call is looked for."""
+
+
+def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True) -> Reader:
+    """A reader for calls between marks. ``marked``: the marks promise a call; without, the body may be data."""
+    openers = Literals(opens)
+    closers = Literals((*closes, *END_TAGS))
+    marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
+
+    def read(cur: Candidate) -> Generator[None, None, bool]:
+        yield from cur.literal(openers)
+        return (yield from body(cur, openers, closers, marks, marked=marked))
+
+    return read
+
+
+def body(
+    cur: Candidate, openers: Literals, closers: Literals, marks: Literals, *, marked: bool
+) -> Need[bool]:
+    """Calls up to one of ``closers``. False: what stands here is no call, and no broken one either."""
+    while True:
+        gap_start = cur.pos
+        yield from cur.run(SEPARATORS)
+        if (yield from cur.at_end()):
+            if not cur.anything and marked:
+                cur.missed(Missed("cut_off"), cur.start)
+            return cur.anything
+        start = cur.pos
+        if (yield from cur.literal(closers)) is not None:
+            return cur.anything or marked
+        if cur.anything and (yield from cur.literal(openers)) is not None:
+            continue
+        if not (yield from unit(cur, marks, marked=marked)):
+            cur.pos = start
+            if cur.anything:
+                cur.pos = gap_start
+                return True
+            return marked and (yield from _broken(cur, closers))
+        cur.flush()
+
+
+def _broken(cur: Candidate, closers: Literals) -> Need[bool]:
+    """A body that is no call, but stands alone between its marks."""
+    if not cur.context.at_line_start():
+        return False
+    start = cur.pos
+    _, found = yield from cur.until(closers, _BROKEN_WITHIN)
+    if found is None:
+        return False
+    cur.missed(Missed("unreadable"), start)
+    return True
+
+
+def _attributed(cur: Candidate) -> Generator[None, None, bool]:
+    """``<tool_call name="N">{arguments}</tool_call>`` and the same with other words."""
+    yield from cur.literal(_NAMED_OPENERS)
+    name = yield from cur.attribute()
+    yield from cur.space()
+    if not name or (yield from cur.literal(_GT)) is None:
+        return False
+    yield from cur.space()
+    tool = cur.tools.get(name)
+    value = yield from json_unit(cur, _NAMED_MARKS)
+    if value.state == "unreadable" and cur.tape.slice(cur.pos, cur.pos + 1) == "<":
+        return False
+    if value.state != "read" or value.open:
+        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), cur.start)
+    elif tool is None:
+        cur.missed(Missed("unknown_tool", name), cur.start)
+    else:
+        cur.found(Found(tool, value.value, fixes=value.fixes), cur.start)
+    yield from cur.space()
+    yield from cur.literal(_NAMED_CLOSERS)
+    return True
+
+
+_GT = Literals((">",))
+_NAMED_OPENERS = Literals(("<tool_call name=", "<tool name=", "<function_call name="))
+_NAMED_CLOSERS = Literals(("</tool_call>", "</tool>", "</function_call>"))
+_NAMED_MARKS = Literals((*_NAMED_CLOSERS.words, *CHAT_TOKENS))
+
+_CALL = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+
+
+def _pair(
+    name: str, title: str, seen_in: str, opens: str | tuple[str, ...], close: str, **more: object
+) -> Notation:
+    opens = (opens,) if isinstance(opens, str) else opens
+    sample = more.pop("body", _CALL)
+    where = more.pop("where", Where.ANYWHERE)
+    assert isinstance(where, Where)
+    reader = wrapper(opens, (close,) if close else (), marked=bool(more.pop("marked", True)))
+    return Notation(
+        name=name,
+        title=title,
+        seen_in=seen_in,
+        openers=tuple(Opener(text, where) for text in opens),
+        read=reader,
+        example=f"{opens[0]}{sample}{close}",
+    )
+
+
+_LIST = f"[{_CALL}]"
+
+WRAPPERS = (
+    _pair(
+        "hermes",
+        "Hermes tool_call tag",
+        "Qwen 2.5/3, Hermes 2/3, Granite 4, GLM, ERNIE",
+        "<tool_call>",
+        "</tool_call>",
+    ),
+    _pair(
+        "function_call_tag",
+        "function_call tag",
+        "Granite 20b, Hermes 2 Pro",
+        "<function_call>",
+        "</function_call>",
+    ),
+    _pair(
+        "function_calls_tag",
+        "function_calls tag",
+        "OLMo 3, Claude-like data",
+        "<function_calls>",
+        "</function_calls>",
+        body="get_weather(city='Oslo')",
+    ),
+    _pair(
+        "tool_calls_tag",
+        "tool_calls tag",
+        "Hunyuan, MiniMax M1, Jamba, Apriel",
+        "<tool_calls>",
+        "</tool_calls>",
+        body=_LIST,
+    ),
+    _pair(
+        "tools_tag", "tools tag (the prompt's, echoed)", "Hermes 2 Pro", "<tools>", "</tools>", marked=False
+    ),
+    _pair("tool_tag", "tool tag", "Hermes 2 Pro", "<tool>", "</tool>", marked=False),
+    _pair("response_tag", "response tag", "Hermes 2 Pro", "<response>", "</response>", marked=False),
+    _pair("json_tag", "json tag", "Hermes 2 Pro", ("<json>", "<JSON>"), "</json>", marked=False),
+    _pair("xml_tag", "xml tag", "Hermes 2 Pro", "<xml>", "</xml>", marked=False),
+    _pair(
+        "tool_use_tag",
+        "tool_use element",
+        "Claude-like prompts",
+        "<tool_use>",
+        "</tool_use>",
+        body='<name>get_weather</name><arguments>{"city": "Oslo"}</arguments>',
+    ),
+    _pair("toolcall_tag", "TOOLCALL tag", "Nemotron v2", "<TOOLCALL>", "</TOOLCALL>", body=_LIST),
+    _pair("granite", "Granite 3 token", "Granite 3.x", "<|tool_call|>", "", body=_LIST),
+    _pair("longcat", "LongCat tag", "LongCat", "<longcat_tool_call>", "</longcat_tool_call>"),
+    _pair(
+        "seed",
+        "Seed tool_call tag",
+        "Seed-OSS",
+        "<seed:tool_call>",
+        "</seed:tool_call>",
+        body="<function=get_weather><parameter=city>Oslo</parameter></function>",
+    ),
+    _pair(
+        "minimax",
+        "MiniMax M2 block",
+        "MiniMax M2",
+        "<minimax:tool_call>",
+        "</minimax:tool_call>",
+        body='<invoke name="get_weather"><parameter name="city">Oslo</parameter></invoke>',
+    ),
+    _pair(
+        "lm_studio",
+        "LM Studio default",
+        "models without a native format",
+        "[TOOL_REQUEST]",
+        "[END_TOOL_REQUEST]",
+    ),
+    _pair("functools", "functools list", "Phi-4-mini, Firefunction", "functools", "", body=_LIST),
+    _pair(
+        "apertus",
+        "Apertus tools block",
+        "Apertus",
+        "<|tools_prefix|>",
+        "<|tools_suffix|>",
+        body='[{"get_weather": {"city": "Oslo"}}]',
+    ),
+    _pair(
+        "internlm",
+        "InternLM action",
+        "InternLM",
+        ("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>", "<|action_start|>"),
+        "<|action_end|>",
+    ),
+    _pair(
+        "cohere", "Cohere action", "Command R7B, Command A", "<|START_ACTION|>", "<|END_ACTION|>", body=_LIST
+    ),
+    _pair("gigachat", "GigaChat 3 token", "GigaChat 3", "<|function_call|>", ""),
+    _pair("llama", "Llama python_tag", "Llama 3.1 to 3.3", "<|python_tag|>", ""),
+    _pair(
+        "llama4",
+        "Llama 4 python tokens",
+        "Llama 4",
+        "<|python_start|>",
+        "<|python_end|>",
+        body="[get_weather(city='Oslo')]",
+    ),
+    _pair(
+        "lfm2",
+        "LFM2 tokens",
+        "LFM2",
+        "<|tool_call_start|>",
+        "<|tool_call_end|>",
+        body="[get_weather(city='Oslo')]",
+    ),
+    Notation(
+        name="named_tag",
+        title="Tag with the name as an attribute",
+        seen_in="Hermes 2 Pro variants, Claude-like data",
+        openers=tuple(Opener(text) for text in _NAMED_OPENERS.words),
+        read=_attributed,
+        example='<tool_call name="get_weather">{"city": "Oslo"}</tool_call>',
+    ),
+)
