@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set as AbstractSet
-from enum import Enum
 
 from msgspec import Struct
 
 from forge.core.ledger import Risk
 from forge.repair.escapes import unescape
 from forge.repair.gaps import Gaps
+from forge.repair.quotes import (
+    CLOSING,
+    DOUBTFUL,
+    END_MARK,
+    INSIDE,
+    KEY_AHEAD,
+    NEVER_AFTER,
+    QUOTES,
+    VALUE_AHEAD,
+    Place,
+)
 
-
-class Place(Enum):
-    """Where a string stands: it decides what may follow its closing quote."""
-
-    ROOT = 0
-    KEY = 1
-    MEMBER = 2
-    ITEM = 3
+_UNSAFE = frozenset({"inner_quotes", "literal_backslashes"})
+ENVELOPE_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function", "tool", "args"})
 
 
 class StringToken(Struct, frozen=True):
@@ -28,38 +31,6 @@ class StringToken(Struct, frozen=True):
     value: str
     end: int
     codes: tuple[tuple[str, Risk], ...] = ()
-
-
-_CLOSERS = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "“": '”“"＂',
-    "”": '”“"＂',
-    "„": '”“"',
-    "＂": '＂"”',
-    "‘": "’‘'",
-    "’": "’‘'",
-    "＇": "＇'",
-    "«": "»",
-}
-QUOTES = frozenset(_CLOSERS)
-_CLOSING = frozenset("".join(_CLOSERS.values()))
-_INSIDE = {
-    opener: re.compile(rf"[^\\{closers}]*+(?:\\.[^\\{closers}]*+)*+", re.DOTALL)
-    for opener, closers in _CLOSERS.items()
-}
-_KEY_AHEAD = re.compile(
-    r"[\"'“”‘’＂`]([^\"'“”‘’＂`\n\\]{1,80}+)[\"'“”‘’＂`]\s*+[:：]|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//)"
-)
-_VALUE_AHEAD = re.compile(r"[\"'“‘＂{\[(\d+-]|true\b|false\b|null\b|None\b|True\b|False\b")
-END_MARK = re.compile(
-    r"</[\w:.|｜-]*(?:tool|call|func|invoke|param|arg|action|json|xml|response|answer|input)[\w:.|｜-]*"
-    r"|<(?:tool|end_|/?[\w:]*tool_call)[\w:|]*>|<[|｜]|</?[｜|]|```|\[/?[A-Z_]{4,}\]"
-)
-_NESTING = (("{", 1), ("[", 1), ("}", -1), ("]", -1))
-_UNSAFE = frozenset({"inner_quotes", "literal_backslashes"})
-ENVELOPE_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function", "tool", "args"})
 
 
 class Strings:
@@ -81,19 +52,29 @@ class Strings:
             token = self._triple(pos, opener, place, depth)
             if token is not None:
                 return token
-        inside, text = _INSIDE[opener], self.text
-        here, unclosed, inner = pos + 1, 0, False
+        text = self.text
+        at = INSIDE[opener].match(text, pos + 1).end()  # type: ignore[union-attr]  # it matches the empty string
+        if at >= self.size or text[at] == "\\":
+            return None
+        if place is Place.KEY or self._closes(at + 1, place, depth, -1):
+            return self._token(pos, at, inner=False)
+        return self._doubtful(pos, at, place, depth)
+
+    def _doubtful(self, pos: int, at: int, place: Place, depth: int) -> StringToken | None:
+        """The string at ``pos`` whose quote at ``at`` is content: go on to one that closes it beyond doubt."""
+        text, passed, unclosed = self.text, DOUBTFUL[self.text[pos], place], 0
+        here = pos + 1
         while True:
-            match = inside.match(text, here)
-            at = match.end() if match else here
+            unclosed += text.count("{", here, at) + text.count("[", here, at)
+            unclosed -= text.count("}", here, at) + text.count("]", here, at)
+            if here > pos + 1 and self._closes(at + 1, place, depth, max(unclosed, 0)):
+                return self._token(pos, at, inner=True)
+            here = at + 1
+            at = passed.match(text, here).end()  # type: ignore[union-attr]  # it matches the empty string
             if at >= self.size or text[at] == "\\":
                 return None
-            unclosed += sum(text.count(char, here, at) * step for char, step in _NESTING)
-            if place is Place.KEY or self._closes(at + 1, place, depth, max(unclosed, 0) if inner else -1):
-                return self._token(pos, at, inner)
-            here, inner = at + 1, True
 
-    def _token(self, pos: int, at: int, inner: bool) -> StringToken:
+    def _token(self, pos: int, at: int, *, inner: bool) -> StringToken:
         raw = self.text[pos + 1 : at]
         value, found = unescape(raw)
         codes = [(code, Risk.RISKY if code in _UNSAFE else Risk.SAFE) for code in found]
@@ -123,6 +104,8 @@ class Strings:
         ``unclosed`` is -1 for a string's first candidate; else inner quotes were passed over already, and it
         counts the brackets that the content opened: a follower must then be beyond doubt.
         """
+        if NEVER_AFTER.match(self.text, after):
+            return False
         pos = self.gaps.skip(after)
         if pos >= self.size:
             return True
@@ -141,7 +124,7 @@ class Strings:
             return first or not self._quote_after(pos)
         if place is Place.MEMBER:
             return char in QUOTES and self._key_ahead(pos, unclosed) and (first or pos > after)
-        return first and pos > after and _VALUE_AHEAD.match(self.text, pos) is not None
+        return first and pos > after and VALUE_AHEAD.match(self.text, pos) is not None
 
     def _separates(self, pos: int, place: Place, depth: int, unclosed: int) -> bool:
         text, gaps = self.text, self.gaps
@@ -157,10 +140,10 @@ class Strings:
             return True
         if place is Place.MEMBER:
             return self._key_ahead(pos, unclosed)
-        return _VALUE_AHEAD.match(text, pos) is not None or (text[pos] == ")" and unclosed < 0)
+        return VALUE_AHEAD.match(text, pos) is not None or (text[pos] == ")" and unclosed < 0)
 
     def _key_ahead(self, pos: int, unclosed: int) -> bool:
-        match = _KEY_AHEAD.match(self.text, pos)
+        match = KEY_AHEAD.match(self.text, pos)
         if match is None:
             return False
         if unclosed < 0:
@@ -180,7 +163,7 @@ class Strings:
             return False
         if count >= depth:
             follower = text[last : last + 1]
-            return not follower or not (follower in _CLOSING or follower.isalnum())
+            return not follower or not (follower in CLOSING or follower.isalnum())
         if pos >= self.size or text[pos] in ",，{" or END_MARK.match(text, pos) is not None:
             return True
         return text[pos] in QUOTES and pos > last
