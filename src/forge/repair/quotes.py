@@ -38,7 +38,9 @@ _KEY = (
     r"|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//))"
 )
 KEY_AHEAD = re.compile(_KEY)
-VALUE_AHEAD = re.compile(r"[\"'“‘＂{\[(\d+-]|true\b|false\b|null\b|None\b|True\b|False\b")
+VALUE_AHEAD = re.compile(
+    r"[\"'“‘＂{\[(\d+-]|true\b|false\b|null\b|None\b|True\b|False\b|NaN\b|-?Infinity\b|undefined\b"
+)
 END_MARK = re.compile(
     r"</[\w:.|｜-]*(?:tool|call|func|invoke|param|arg|action|json|xml|response|answer|input)[\w:.|｜-]*"
     r"|<(?:tool|end_|/?[\w:]*tool_call)[\w:|]*>|<[|｜]|</?[｜|]|```|\[/?[A-Z_]{4,}\]"
@@ -52,7 +54,7 @@ NEVER_AFTER = re.compile(r"[A-Za-z0-9_.!?@$%^&*~>-]")
 _FOLLOWS = {
     Place.ROOT: r"",
     Place.MEMBER: rf"[,，、]\s*+(?:{_KEY}|[}}\],｝］，、/#\\]|\Z)|{_KEY}",
-    Place.ITEM: r"[,，、]\s*+(?:[\"'“‘＂{\[(\d+\-tfnTFN}\],｝］，、/#\\)]|\Z)|[\"'“”‘’＂{\[(\d\-tfnTFN]",
+    Place.ITEM: r"[,，、]\s*+(?:[\"'“‘＂{\[(\d+\-tfnuITFN}\],｝］，、/#\\)]|\Z)|[\"'“”‘’＂{\[(\d\-tfnuITFN]",
 }
 
 

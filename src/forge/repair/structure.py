@@ -140,7 +140,9 @@ class TolerantReader:
             token = self.strings.read(pos, Place.KEY, len(self.stack))
             if token is None:
                 raise Stop("cut_off", self.size)
-            glued = None if _COLON.match(text, self.gaps.skip(token.end)) else _GLUED_COLON.fullmatch(token.value)
+            glued = (
+                None if _COLON.match(text, self.gaps.skip(token.end)) else _GLUED_COLON.fullmatch(token.value)
+            )
             frame.key = glued[1] if glued else token.value
             for code, risk in token.codes:
                 self._fix(code, risk)

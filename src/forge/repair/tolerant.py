@@ -17,6 +17,9 @@ from forge.repair.structure import TolerantReader
 __all__ = ["Reading", "read_json"]
 
 
+_GLUED = tuple("\"'”")
+
+
 def _refuse(_: str) -> Any:
     raise ValueError("not a JSON number")
 
@@ -43,6 +46,11 @@ def read_json(text: str, pos: int = 0, *, keys: frozenset[str] = frozenset()) ->
             return Reading(end=pos, fault="too_deep")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return TolerantReader(text, pos, keys).run()
+    if text.startswith(_GLUED, end) and isinstance(value, dict | list):
+        # Valid JSON by accident: an inner quote and a bracket of the content ended it early.
+        longer = TolerantReader(text, pos, keys).run()
+        if longer.complete and longer.end > end:
+            return longer
     return Reading(value=value, end=end, complete=True, closed=True)
 
 
