@@ -132,6 +132,8 @@ class ScriptedServer:
 
     def _script(self, request: Recorded) -> Script:
         path = request.target.partition("?")[0]
+        if path == "/tokenize":
+            return error(404, "File Not Found", "not_found_error")
         if request.method == "POST":
             return self.scripts.pop(0) if self.scripts else error(500, "the script is over", "server_error")
         known = {"/props": self.props, "/v1/models": MODELS, "/models": MODELS, "/health": {"status": "ok"}}
