@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import PurePath
 from typing import Any, Final, cast
@@ -11,8 +11,9 @@ from typing import Any, Final, cast
 import msgspec
 
 from forge.clients.backend import Backend
-from forge.clients.base import TokenUsage
+from forge.clients.base import ChunkType, RawOpenAITools, StreamChunk, TokenUsage
 from forge.clients.constrained import WHITE_SPACE_CANDIDATES, constraint_fields
+from forge.clients.contract import ResponseCollector, build_request, token_usage
 from forge.clients.credentials import call_headers, static_headers
 from forge.clients.llama_props import capabilities_of
 from forge.clients.llama_server import LlamaServer
@@ -20,6 +21,7 @@ from forge.clients.openai_exchange import exchange
 from forge.clients.sampling_defaults import recommended_sampling as lookup_sampling
 from forge.clients.transport import Timeouts, Transport
 from forge.clients.urls import join, masked, parse_url
+from forge.core.calls import LLMResponse
 from forge.core.capabilities import Capabilities
 from forge.core.events import Delta, Finish, Started, TextDelta
 from forge.core.request import Request
@@ -135,6 +137,59 @@ class LlamafileClient(Backend):
         async with aclosing(self._attempt(request, able, {}, sent)) as deltas:
             async for delta in deltas:
                 yield delta
+
+    # -- the public contract ------------------------------------------------------------------------------------
+
+    async def send(  # noqa: PLR0913, PLR0917 - the public contract
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Any] | None = None,
+        sampling: dict[str, Any] | None = None,
+        passthrough: dict[str, Any] | None = None,
+        inbound_anthropic_body: dict[str, Any] | None = None,  # noqa: ARG002 - for clients of that protocol
+        raw_openai_tools: RawOpenAITools | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> LLMResponse:
+        """The whole answer: calls, or text. Raises what :meth:`exchange` raises, and RequestError."""
+        request = build_request(messages, tools, (passthrough, sampling), raw_openai_tools, stream=False)
+        response: LLMResponse | None = None
+        async for chunk in self._chunks(request, extra_headers):
+            response = chunk.response if chunk.type is ChunkType.FINAL else response
+        assert response is not None
+        return response
+
+    async def send_stream(  # noqa: PLR0913, PLR0917 - the public contract
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Any] | None = None,
+        sampling: dict[str, Any] | None = None,
+        passthrough: dict[str, Any] | None = None,
+        inbound_anthropic_body: dict[str, Any] | None = None,  # noqa: ARG002 - for clients of that protocol
+        raw_openai_tools: RawOpenAITools | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[StreamChunk]:
+        """The answer in chunks; the last is FINAL and holds it whole."""
+        request = build_request(messages, tools, (passthrough, sampling), raw_openai_tools, stream=True)
+        async with aclosing(self._chunks(request, extra_headers)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _chunks(
+        self, request: Request, headers: Mapping[str, str] | None
+    ) -> AsyncGenerator[StreamChunk, None]:
+        able = await self._able(call_headers(self._headers, headers, self._base))
+        collector = ResponseCollector(request.tools, native=able.native_tools, think=self.think is not False)
+        exchange_ = cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
+        async with aclosing(exchange_) as deltas:
+            async for delta in deltas:
+                chunk = collector.add(delta)
+                if chunk is not None:
+                    yield chunk
+        if collector.usage is not None:
+            self.last_usage[self.id_slot or 0] = token_usage(collector.usage)
+        response = collector.response()
+        self.rescued_tool_calls += collector.rescued
+        yield StreamChunk(ChunkType.FINAL, response=response)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
