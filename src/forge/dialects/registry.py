@@ -10,8 +10,12 @@ from functools import cache
 from forge.dialects.bare import BARE
 from forge.dialects.fences import FENCES
 from forge.dialects.functions import FUNCTIONS
+from forge.dialects.gemma import GEMMA
+from forge.dialects.harmony import HARMONY
+from forge.dialects.lines import LINES
 from forge.dialects.literals import Literals
 from forge.dialects.notation import Notation, Where
+from forge.dialects.sections import SECTIONS
 from forge.dialects.special import SPECIAL
 from forge.dialects.thinking import THINKING
 from forge.dialects.wrappers import WRAPPERS
@@ -19,6 +23,10 @@ from forge.dialects.wrappers import WRAPPERS
 NOTATIONS: tuple[Notation, ...] = (
     *WRAPPERS,
     *FUNCTIONS,
+    *SECTIONS,
+    *HARMONY,
+    *GEMMA,
+    *LINES,
     *THINKING,
     *FENCES,
     *BARE,

@@ -144,11 +144,11 @@ def arguments(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bo
         cur.missed(Missed("unknown_tool", name), start)
     else:
         cur.found(Found(tool, value.value, fixes=value.fixes), start)
-        yield from _again(cur, value, marks)
+        yield from again(cur, value, marks)
     return True
 
 
-def _again(cur: Candidate, value: JsonUnit, marks: Literals) -> Need[None]:
+def again(cur: Candidate, value: JsonUnit, marks: Literals) -> Need[None]:
     """Skip the same arguments written right behind themselves."""
     cur.flush()
     start = cur.pos

@@ -1,0 +1,228 @@
+"""Notations that are lines or elements named after the tool: ReAct, Functionary, Cline-style elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+
+from forge.core.request import Tool
+from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.cursor import BLANKS, Need
+from forge.dialects.json_unit import json_unit
+from forge.dialects.literals import Literals
+from forge.dialects.marks import CALL_END, CHAT_TOKENS
+from forge.dialects.notation import Notation, Opener, Where
+from forge.dialects.units import arguments
+from forge.dialects.verbatim import goes_on, stripped, union
+from forge.repair.tolerant import read_json
+
+_ACTION = Literals(("Action:", "Action :", "**Action:**", "ACTION:"))
+_INPUT = Literals(("Action Input:", "Action input:", "Action_Input:", "ActionInput:", "**Action Input:**", "Arguments:", "ACTION INPUT:", "Input:"))
+_LINE = re.compile(r"[^\n]*")
+_FENCE = Literals(("```",))
+_REACT_MARKS = Literals(("\nObservation", "\nThought:", "\nFinal Answer", "\n```", *CHAT_TOKENS))
+
+
+def _react(cur: Candidate) -> Generator[None, None, bool]:
+    """``Action: N`` and ``Action Input: ...`` on the next line."""
+    start = cur.pos
+    yield from cur.literal(_ACTION)
+    yield from cur.run(BLANKS)
+    yield from cur.run(_TICKS)
+    begin = cur.pos
+    name = yield from cur.name()
+    yield from cur.run(_TICKS)
+    yield from cur.run(BLANKS)
+    if not name:
+        return False
+    tool = cur.tools.get(name)
+    following = yield from cur.peek()
+    if following in ("(", "{") and following:
+        cur.pos = begin
+        return tool is not None and (yield from _inline(cur, name, begin, start))
+    if following not in ("", "\n"):
+        return False
+    yield from cur.space()
+    if (yield from cur.literal(_INPUT)) is None:
+        if tool is not None and not cur.tools.parameters(tool):
+            cur.found(Found(tool, {}), start)
+            return True
+        if (yield from cur.at_end()) and tool is not None:
+            cur.missed(Missed("cut_off", name), start)
+            return True
+        return False
+    yield from _input(cur, tool, name, start)
+    return True
+
+
+_TICKS = re.compile(r"[`*\[\]\"]*")
+
+
+def _inline(cur: Candidate, name: str, begin: int, start: int) -> Need[bool]:
+    """``Action: N({...})``, ``Action: N ({...})``, ``Action: N{...}``."""
+    yield from cur.name()
+    yield from cur.run(_TICKS)
+    yield from cur.run(BLANKS)
+    if (yield from cur.peek()) == "{":
+        return (yield from arguments(cur, name, start, CALL_END))
+    from forge.dialects.pythonic import source_call
+
+    return (yield from source_call(cur, name, begin, CALL_END))
+
+
+def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[None]:
+    yield from cur.run(BLANKS)
+    line = cur.pos
+    yield from cur.space()
+    fenced = (yield from cur.literal(_FENCE)) is not None
+    if fenced:
+        yield from cur.run(_LINE)
+        yield from cur.space()
+    if (yield from cur.peek()) in ("{", "["):
+        value = yield from json_unit(cur, _REACT_MARKS)
+        if value.state == "read" and not value.open:
+            if fenced:
+                yield from cur.space()
+                yield from cur.literal(_FENCE)
+            _report(cur, tool, name, value.value, start)
+            return
+        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
+        return
+    cur.pos = line
+    text = (yield from cur.run(_LINE)).strip()
+    if (yield from cur.at_end()):
+        # Nothing shows that the line is whole.
+        if not (len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"):
+            cur.missed(Missed("cut_off", name), start)
+            return
+    reading = read_json(text)
+    quoted = text[:1] in ("\"", "'") and reading.complete and reading.end == len(text)
+    _report(cur, tool, name, reading.value if quoted else text, start)
+
+
+def _report(cur: Candidate, tool: Tool | None, name: str, value: object, start: int) -> None:
+    """The call; a plain value goes to the tool's only parameter."""
+    if tool is None:
+        cur.missed(Missed("unknown_tool", name), start)
+        return
+    if isinstance(value, dict) or value in (None, "", "None", "none", "N/A", "null"):
+        cur.found(Found(tool, value if isinstance(value, dict) else {}), start)
+        return
+    declared = cur.tools.parameters(tool)
+    required = cur.tools.required(tool)
+    if len(required) == 1 or (not required and len(declared) == 1):
+        key = required[0] if required else next(iter(declared))
+        cur.found(Found(tool, {key: value}, text_values=isinstance(value, str)), start)
+    else:
+        cur.found(Found(tool, value), start)
+
+
+def _functionary(cur: Candidate) -> Generator[None, None, bool]:
+    """``>>>N`` and the arguments on the next line; ``>>>all`` is text."""
+    start = cur.pos
+    cur.pos += 3
+    name = yield from cur.name()
+    if (yield from cur.peek()) not in ("\n", "{"):
+        return False
+    if name == "all":
+        cur.pos += 1
+        return True
+    tool = cur.tools.get(name)
+    if tool is None:
+        return False
+    yield from cur.space()
+    if (yield from cur.peek()) != "{":
+        cur.pos = start
+        return False
+    return (yield from arguments(cur, name, start, _NEXT | CALL_END))
+
+
+_NEXT = Literals((">>>",))
+
+
+def _cline(cur: Candidate) -> Generator[None, None, bool]:
+    """``<N><k>v</k></N>`` where N is an offered tool and k one of its parameters."""
+    start = cur.pos
+    cur.pos += 1
+    name = yield from cur.name()
+    tool = cur.tools.tools.get(name)
+    if tool is None or (yield from cur.peek()) != ">":
+        return False
+    cur.pos += 1
+    keys = [key for key in cur.tools.parameters(tool) if isinstance(key, str)]
+    opens = Literals(f"<{key}>" for key in keys)
+    close = Literals((f"</{name}>",))
+    follow = union(opens, close)
+    values: dict[str, str] = {}
+    while True:
+        yield from cur.space()
+        if (yield from cur.literal(close)) is not None:
+            cur.found(Found(tool, values, text_values=True), start)
+            return True
+        tag = yield from cur.literal(opens)
+        if tag is None:
+            if (yield from cur.at_end()):
+                cur.missed(Missed("cut_off", name), start)
+                return True
+            if not values:
+                cur.pos = start + len(name) + 2
+                return (yield from _json_body(cur, name, close, start))
+            return False
+        text = yield from _element_value(cur, Literals(("</" + tag[1:],)), follow)
+        if text is None:
+            cur.missed(Missed("cut_off", name), start)
+            return True
+        values[tag[1:-1]] = text
+
+
+def _json_body(cur: Candidate, name: str, close: Literals, start: int) -> Need[bool]:
+    """``<N>{...}</N>``."""
+    yield from cur.space()
+    if (yield from cur.peek()) != "{":
+        return False
+    if not (yield from arguments(cur, name, start, close | CALL_END)):
+        return False
+    yield from cur.space()
+    yield from cur.literal(close)
+    return True
+
+
+def _element_value(cur: Candidate, closer: Literals, follow: Literals) -> Need[str | None]:
+    begin = cur.pos
+    while True:
+        at, found = yield from cur.until(closer)
+        if found is None:
+            return None
+        behind = cur.pos
+        ended = yield from goes_on(cur, follow)
+        cur.pos = behind
+        if ended:
+            return stripped(cur.tape.slice(begin, at))
+
+
+LINES = (
+    Notation(
+        name="react",
+        title="ReAct lines",
+        seen_in="LangChain, crewAI and LlamaIndex prompts",
+        openers=tuple(Opener(word, Where.LINE) for word in _ACTION.words),
+        read=_react,
+        example='Action: get_weather\nAction Input: {"city": "Oslo"}',
+    ),
+    Notation(
+        name="functionary",
+        title="Functionary 3.2",
+        seen_in="Functionary 3.2",
+        openers=(Opener(">>>", Where.LINE),),
+        read=_functionary,
+        example='>>>get_weather\n{"city": "Oslo"}',
+    ),
+    Notation(
+        name="cline",
+        title="Element named after the tool",
+        seen_in="Cline and Roo prompts",
+        openers=(Opener("<N>", Where.LINE, tool=True),),
+        read=_cline,
+        example="<get_weather>\n<city>Oslo</city>\n</get_weather>",
+    ),
+)
