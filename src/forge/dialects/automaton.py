@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TypeAlias
 
 from forge.dialects.literals import Literals
 from forge.dialects.notation import Notation, Opener
 from forge.dialects.registry import NOTATIONS
 from forge.dialects.toolbox import LONGEST_NAME, Toolbox
 
+_Entry: TypeAlias = tuple[Opener, Notation]
+
 
 class Automaton:
-    """All openers for one set of offered names."""
+    """All openers. Those that hold a tool's name are kept apart, so that a new set of tools costs little."""
 
-    __slots__ = ("entries", "literals", "search")
+    __slots__ = ("entries", "literals", "search", "tags")
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.entries: dict[str, list[tuple[Opener, Notation]]] = {}
-        for notation in NOTATIONS:
-            for opener in notation.openers:
-                texts = [opener.text.replace("N", name) for name in names] if opener.tool else [opener.text]
-                for text in texts:
-                    self.entries.setdefault(text, []).append((opener, notation))
-        self.literals = Literals(self.entries)
+        self.literals, fixed, patterns = _fixed()
         self.search = self.literals.pattern.search
+        self.entries = dict(fixed)
+        for opener, notation in patterns:
+            for name in names:
+                tag = opener.text.replace("N", name)
+                self.entries[tag] = [*self.entries.get(tag, ()), (opener, notation)]
+        self.tags = Literals(opener.text.replace("N", name) for opener, _ in patterns for name in names)
+
+    def tag(self, text: str, at: int) -> tuple[str | None, bool]:
+        """The opener with a tool's name at ``at``, and whether one may still become of what is there."""
+        if not self.tags.words:
+            return None, False
+        match = self.tags.pattern.match(text, at)
+        if match is not None:
+            return match.group(), False
+        return None, text[at : at + self.tags.longest] in self.tags.prefixes
+
+
+@cache
+def _fixed() -> tuple[Literals, dict[str, list[_Entry]], list[_Entry]]:
+    entries: dict[str, list[_Entry]] = {}
+    patterns = [(opener, notation) for notation in NOTATIONS for opener in notation.openers if opener.tool]
+    for notation in NOTATIONS:
+        for opener in notation.openers:
+            if not opener.tool:
+                entries.setdefault(opener.text, []).append((opener, notation))
+    return Literals((*entries, *(opener.text[0] for opener, _ in patterns))), entries, patterns
 
 
 @lru_cache(maxsize=64)

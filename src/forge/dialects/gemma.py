@@ -15,7 +15,12 @@ _OPENERS = Literals(("<|tool_call>", "<start_function_call>"))
 _CLOSERS = Literals(("<tool_call|>", "<end_function_call>", "<turn|>", "<|tool_call|>"))
 _CALL = Literals(("call:", "call "))
 _PREFIX = Literals(("default_api:", "default_api.", ":"))
-_MARKS = {'<|"|>': Literals(('<|"|>',)), "<escape>": Literals(("<escape>",)), '"': Literals(('"', "\\")), "'": Literals(("'", "\\"))}
+_MARKS = {
+    '<|"|>': Literals(('<|"|>',)),
+    "<escape>": Literals(("<escape>",)),
+    '"': Literals(('"', "\\")),
+    "'": Literals(("'", "\\")),
+}
 _QUOTES = Literals(_MARKS)
 _KEY = re.compile(r"[^:{}\[\],<\"]*")
 _SCALAR = re.compile(r"[^,{}\[\]<\"]*")

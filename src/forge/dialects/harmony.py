@@ -21,7 +21,12 @@ _TYPES = Literals(("json", "code", "JSON", "<|constrain|>json", "<|constrain|>")
 _STRIPPED = Literals(("assistantfinal", "assistantcommentary", "assistantanalysis"))
 _STRIPPED_THINK_END = Literals(("assistantfinal", "assistantcommentary"))
 _STRIPPED_CALL = Literals(
-    ("assistantcommentary to=", "commentary to=functions.", "assistant to=functions.", "assistantanalysis to=")
+    (
+        "assistantcommentary to=",
+        "commentary to=functions.",
+        "assistant to=functions.",
+        "assistantanalysis to=",
+    )
 )
 
 
@@ -73,7 +78,13 @@ def _call(cur: Candidate, name: str, start: int) -> Need[None]:
     elif tool is not None and found is not None and len(required) == 1:
         cur.found(Found(tool, {required[0]: text}, text_values=True), start)
     else:
-        cur.missed(Missed("cut_off" if found is None and tool else "unknown_tool" if tool is None else "unreadable", name), start)
+        cur.missed(
+            Missed(
+                "cut_off" if found is None and tool else "unknown_tool" if tool is None else "unreadable",
+                name,
+            ),
+            start,
+        )
 
 
 _ENDS_CALL = Literals(("<|end|>", "<|call|>", "<|return|>"))

@@ -80,7 +80,8 @@ class JsonLexer:
         while True:
             match = _patterns(self._marks, self.state).search(text, at)
             if match is None or match.end() > limit:
-                return self._rest(text, at, limit, final=final)
+                stop = limit if match is None else min(limit, match.start())
+                return self._rest(text, at, stop, final=final)
             found = match.group()
             if self._marks is not None and found in self._marks.words:
                 self.mark = found

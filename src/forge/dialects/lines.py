@@ -17,7 +17,18 @@ from forge.dialects.verbatim import goes_on, stripped, union
 from forge.repair.tolerant import read_json
 
 _ACTION = Literals(("Action:", "Action :", "**Action:**", "ACTION:"))
-_INPUT = Literals(("Action Input:", "Action input:", "Action_Input:", "ActionInput:", "**Action Input:**", "Arguments:", "ACTION INPUT:", "Input:"))
+_INPUT = Literals(
+    (
+        "Action Input:",
+        "Action input:",
+        "Action_Input:",
+        "ActionInput:",
+        "**Action Input:**",
+        "Arguments:",
+        "ACTION INPUT:",
+        "Input:",
+    )
+)
 _LINE = re.compile(r"[^\n]*")
 _FENCE = Literals(("```",))
 _REACT_MARKS = Literals(("\nObservation", "\nThought:", "\nFinal Answer", "\n```", *CHAT_TOKENS))
@@ -90,13 +101,15 @@ def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[Non
         return
     cur.pos = line
     text = (yield from cur.run(_LINE)).strip()
-    if (yield from cur.at_end()):
-        # Nothing shows that the line is whole.
-        if not (len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"):
-            cur.missed(Missed("cut_off", name), start)
-            return
+    if not text:
+        yield from cur.space()
+        text = (yield from cur.run(_LINE)).strip()
+    whole = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    if (yield from cur.at_end()) and not whole:  # nothing shows that the line is whole
+        cur.missed(Missed("cut_off", name), start)
+        return
     reading = read_json(text)
-    quoted = text[:1] in ("\"", "'") and reading.complete and reading.end == len(text)
+    quoted = text[:1] in ('"', "'") and reading.complete and reading.end == len(text)
     _report(cur, tool, name, reading.value if quoted else text, start)
 
 

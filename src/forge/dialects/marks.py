@@ -4,58 +4,54 @@ from __future__ import annotations
 
 from forge.dialects.literals import Literals, spellings
 
-TAG_NAMES = (
-    *(
-        "tool_call",
-        "function_call",
-        "tool_calls",
-        "function_calls",
-        "tools",
-        "tool",
-        "TOOLCALL",
-        "response",
-        "json",
-    ),
-    *(
-        "xml",
-        "longcat_tool_call",
-        "seed:tool_call",
-        "minimax:tool_call",
-        "tool_use",
-        "antml:function_calls",
-        "JSON",
-    ),
-)
+DSML_BARS = ("｜", "|", "｜｜", "||")
+DSML_BLOCKS = ("function_calls", "tool_calls", " calls", "calls")
+
+_TAG_NAMES = [
+    "tool_call",
+    "function_call",
+    "tool_calls",
+    "function_calls",
+    "tools",
+    "tool",
+    "TOOLCALL",
+    "response",
+    "json",
+    "JSON",
+    "xml",
+    "tool_use",
+    "longcat_tool_call",
+    "seed:tool_call",
+    "minimax:tool_call",
+    "antml:function_calls",
+]
+
 END_TAGS = (
-    *tuple(f"</{name}>" for name in TAG_NAMES),
-    *(
+    *(f"</{name}>" for name in _TAG_NAMES),
+    *[
         "<|/tool_call|>",
         "<|/tool_calls|>",
         "[END_TOOL_REQUEST]",
         "<|tools_suffix|>",
         "<|action_end|>",
         "<|END_ACTION|>",
-    ),
-    *(
+    ],
+    *[
         "<|python_end|>",
         "<|tool_call_end|>",
         "[/TOOL_CALLS]",
         "<|tool_calls_section_end|>",
         "<|tool_call_argument_end|>",
-    ),
-    *("<end_function_call>", "<tool_call|>"),
+    ],
+    *["<end_function_call>", "<tool_call|>"],
     *spellings("<|tool_call_end|>"),
     *spellings("<|tool_calls_end|>"),
-    *(
-        f"</{bar}DSML{bar}{word}>"
-        for bar in ("｜", "|", "｜｜", "||")
-        for word in ("function_calls", "tool_calls", " calls")
-    ),
+    *(f"</{bar}DSML{bar}{word}>" for bar in DSML_BARS for word in DSML_BLOCKS),
 )
 """End tags of the wrappers that hold calls."""
 
 CHAT_TOKENS = (
-    *(
+    *[
         "<|im_end|>",
         "<|im_start|>",
         "<|eot_id|>",
@@ -63,16 +59,18 @@ CHAT_TOKENS = (
         "<|endoftext|>",
         "<|end_of_text|>",
         "<|end|>",
-    ),
-    *(
+        "<|begin_of_text|>",
+    ],
+    *[
         "<|start_header_id|>",
         "<|end_header_id|>",
-        "<|begin_of_text|>",
+        "<|header_start|>",
+        "<|header_end|>",
         "<end_of_turn>",
         "<start_of_turn>",
+    ],
+    *[
         "<eos>",
-    ),
-    *(
         "<bos>",
         "<|return|>",
         "<|call|>",
@@ -82,24 +80,15 @@ CHAT_TOKENS = (
         "<|user|>",
         "<|assistant|>",
         "<|observation|>",
-    ),
-    *(
+    ],
+    *[
         "<|END_OF_TURN_TOKEN|>",
         "<|START_OF_TURN_TOKEN|>",
-        "<|END_RESPONSE|>",
-        "<|START_RESPONSE|>",
         "<|CHATBOT_TOKEN|>",
-    ),
-    *(
-        "<|START_TEXT|>",
-        "<|END_TEXT|>",
-        "<|eom|>",
-        "<|eot|>",
-        "<|header_start|>",
-        "<|header_end|>",
-        "[e~[",
-        "]~b]",
-    ),
+        "<|START_RESPONSE|>",
+        "<|END_RESPONSE|>",
+    ],
+    *["<|START_TEXT|>", "<|END_TEXT|>", "<|eom|>", "<|eot|>", "[e~[", "]~b]"],
     *spellings("<|end_of_sentence|>"),
     *spellings("<|begin_of_sentence|>"),
 )

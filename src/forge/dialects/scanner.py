@@ -82,10 +82,17 @@ class ReplyScanner:
             self._scan = max(self._scan, self._shown)
             return False
         at, self._word = match.start(), match.group()
-        if not tape.closed and text[at : at + openers.literals.longest] in openers.literals.prefixes:
+        end = match.end()
+        waits = text[at : at + openers.literals.longest] in openers.literals.prefixes
+        if self._word not in openers.entries:
+            tag, begun = openers.tag(text, at)
+            waits |= begun
+            self._word = tag or self._word
+            end = at + len(self._word)
+        if waits and not tape.closed:
             self._show(base + at - self._name_held(text, self._shown - base, at))
             return False  # it may become a longer opener
-        self._resume = base + match.end()
+        self._resume = base + end
         self._choose(text, base, at)
         if not self._begin():
             self._scan = self._skip_run()
@@ -112,7 +119,7 @@ class ReplyScanner:
 
     def _choose(self, text: str, base: int, at: int) -> None:
         """Which notations may begin here; those that begin with a tool's name first."""
-        entries = self._automaton.entries[self._word]
+        entries = self._automaton.entries.get(self._word, ())
         self._choices = [(base + at, opener, notation) for opener, notation in entries if not opener.named]
         if len(self._choices) == len(entries):
             return

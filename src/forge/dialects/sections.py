@@ -33,7 +33,9 @@ _BEGIN = Literals((*spellings("<|tool_call_begin|>"), "<|tool_call_start|>"))
 _END = Literals((*spellings("<|tool_call_end|>"), "<|tool_call_argument_end|>"))
 _SEPARATOR = Literals((*spellings("<|tool_sep|>"), "<|tool_call_argument_begin|>", "<|tool_argument_begin|>"))
 _OPENERS = _SECTION | _BEGIN
-_STOPS = Literals((*_SEPARATOR.words, *_END.words, *_SECTION_END.words, *_BEGIN.words, *CHAT_TOKENS, "{", "```"))
+_STOPS = Literals(
+    (*_SEPARATOR.words, *_END.words, *_SECTION_END.words, *_BEGIN.words, *CHAT_TOKENS, "{", "```")
+)
 _MARKS = Literals((*_END.words, *_SECTION_END.words, *_BEGIN.words, *CHAT_TOKENS, "\n```"))
 _FENCE = Literals(("```",))
 _WORD = re.compile(r"[A-Za-z0-9_+-]*")
@@ -227,7 +229,7 @@ SECTIONS = (
         seen_in="DeepSeek V3, R1, V3.1; Kimi K2; Step 3",
         openers=anywhere(*_OPENERS.words),
         read=_section,
-        example='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n'
+        example="<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
         '```json\n{"city": "Oslo"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
     ),
     Notation(

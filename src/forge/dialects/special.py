@@ -98,6 +98,12 @@ def _drop_all(cur: Candidate) -> Need[None]:
         yield
 
 
+def _invisible(cur: Candidate) -> Generator[None, None, bool]:
+    """Marks without width before any text."""
+    yield from cur.space()
+    return True
+
+
 def _stray(cur: Candidate) -> Generator[None, None, bool]:
     """An end tag that no call was left for: dropped right behind a call, text elsewhere."""
     found = yield from cur.literal(_STRAY)
@@ -125,6 +131,18 @@ SPECIAL = (
             *(Opener(text, Where.LINE) for text in _LINES),
         ),
         read=_invented,
+        quotable=False,
+    ),
+    Notation(
+        name="invisible",
+        title="Byte order mark or zero-width space at the start",
+        seen_in="all",
+        openers=(
+            Opener("\u200b", Where.MESSAGE),
+            Opener("\ufeff", Where.MESSAGE),
+            Opener("\u2060", Where.MESSAGE),
+        ),
+        read=_invisible,
         quotable=False,
     ),
     Notation(

@@ -6,15 +6,19 @@ is enough for each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable
 
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
-from forge.dialects.marks import CHAT_TOKENS, END_TAGS
+from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS
 from forge.dialects.notation import Notation, Opener, Reader, Where
 from forge.dialects.units import SEPARATORS, unit
+
+_AFTER = re.compile(r"[\s,;}\]\u200b\ufeff]*")
+"""Between calls; a closing bracket too many changes nothing."""
 
 _BROKEN_WITHIN = 600
 """How far the end tag of a body that is no call is looked for."""
@@ -39,7 +43,7 @@ def body(
     """Calls up to one of ``closers``. False: what stands here is no call, and no broken one either."""
     while True:
         gap_start = cur.pos
-        yield from cur.run(SEPARATORS)
+        yield from cur.run(_AFTER if cur.anything else SEPARATORS)
         if (yield from cur.at_end()):
             if not cur.anything and marked:
                 cur.missed(Missed("cut_off"), cur.start)
@@ -185,6 +189,15 @@ WRAPPERS = (
         "<minimax:tool_call>",
         "</minimax:tool_call>",
         body='<invoke name="get_weather"><parameter name="city">Oslo</parameter></invoke>',
+    ),
+    _pair(
+        "dsml",
+        "DSML block",
+        "DeepSeek V3.2 to V4.1",
+        tuple(f"<{bar}DSML{bar}{word}>" for bar in DSML_BARS for word in DSML_BLOCKS),
+        "</｜DSML｜function_calls>",
+        body='<｜DSML｜invoke name="get_weather"><｜DSML｜parameter name="city" string="true">Oslo'
+        "</｜DSML｜parameter></｜DSML｜invoke>",
     ),
     _pair(
         "lm_studio",
