@@ -162,8 +162,7 @@ def _cline(cur: Candidate) -> Generator[None, None, bool]:
     if tool is None or (yield from cur.peek()) != ">":
         return False
     cur.pos += 1
-    keys = [key for key in cur.tools.parameters(tool) if isinstance(key, str)]
-    opens = Literals(f"<{key}>" for key in keys)
+    opens = Literals(f"<{key}>" for key in cur.tools.parameters(tool))
     close = Literals((f"</{name}>",))
     follow = union(opens, close)
     values: dict[str, str] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
@@ -15,14 +13,15 @@ _KEY_CLOSE = Literals([f"</{key}>" for key, _ in _FAMILIES[:2]])
 PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
 _VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
 _VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
-_VALUE_SPACE = re.compile(r"\s*")
+_VALUE_FOLLOW = _KEY_OPEN | _VALUE_CLOSE
+_SWALLOWED = Literals(("<tool_sep>",))
 
 
 def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
     """The cursor stands on the first key's tag behind ``name``, or on its end tag if the tag was swallowed."""
     values: dict[str, str] = {}
     tool = cur.tools.get(name)
-    yield from cur.literal(Literals(("<tool_sep>",)))
+    yield from cur.literal(_SWALLOWED)
     yield from cur.space()
     if (yield from cur.literal(_KEY_CLOSE)) is not None:
         name, key = _split(cur, name)
@@ -34,7 +33,7 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
             return True
     while True:
         yield from cur.space()
-        opened = yield from cur.literal(_KEY_OPEN_OR_REPEAT)
+        opened = yield from cur.literal(_KEY_OPEN)
         if opened is None:
             break
         key_start = cur.pos
@@ -54,9 +53,6 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
     return True
 
 
-_KEY_OPEN_OR_REPEAT = _KEY_OPEN
-
-
 def _split(cur: Candidate, word: str) -> tuple[str, str]:
     """A name and a key that were glued together."""
     for at in range(len(word) - 1, 0, -1):
@@ -73,7 +69,7 @@ def _value(cur: Candidate, key: str, values: dict[str, str], marks: Literals) ->
     yield from cur.space()
     if (yield from cur.literal(_VALUE_OPEN)) is None:
         return False
-    text = yield from value_text(cur, _VALUE_CLOSE, _KEY_OPEN | _VALUE_CLOSE, marks)
+    text = yield from value_text(cur, _VALUE_CLOSE, _VALUE_FOLLOW, marks)
     if text is None:
         return False
     values[key] = text

@@ -33,6 +33,7 @@ _BEGIN = Literals((*spellings("<|tool_call_begin|>"), "<|tool_call_start|>"))
 _END = Literals((*spellings("<|tool_call_end|>"), "<|tool_call_argument_end|>"))
 _SEPARATOR = Literals((*spellings("<|tool_sep|>"), "<|tool_call_argument_begin|>", "<|tool_argument_begin|>"))
 _OPENERS = _SECTION | _BEGIN
+_FRAME = _OPENERS | _SECTION_END
 _STOPS = Literals(
     (*_SEPARATOR.words, *_END.words, *_SECTION_END.words, *_BEGIN.words, *CHAT_TOKENS, "{", "```")
 )
@@ -44,26 +45,20 @@ _HEADER = 400
 
 
 def _section(cur: Candidate) -> Generator[None, None, bool]:
-    yield from cur.run(re.compile(r"\s*"))
+    """Section and call tokens, with calls between them. Tokens alone frame nothing and are dropped."""
     while True:
         gap = cur.pos
         yield from cur.space()
-        token = yield from cur.literal(_OPENERS)
-        if token is None:
-            if (yield from cur.literal(_SECTION_END)) is not None:
-                return True
-            if cur.pos == gap or not cur.anything:
-                first = yield from cur.peek()
-                if not first or not (first.isalpha() or first in "_<"):
-                    return True
-            else:
-                cur.pos = gap
-                return True
-        elif token in _SECTION.words and (yield from cur.at_end()):
+        token = yield from cur.literal(_FRAME)
+        if token in _SECTION_END.words:
             return True
-        start = cur.pos
-        if token in _SECTION.words and (yield from _only_tokens(cur)):
+        first = yield from cur.peek()
+        if token is None and (cur.anything or not (first.isalpha() or first in ("_", "<"))):
+            cur.pos = gap
+            return True
+        if token in _SECTION.words and (not first or (yield from _only_tokens(cur))):
             continue
+        start = cur.pos
         if not (yield from _call(cur, start)):
             cur.pos = start
             return cur.anything
@@ -73,49 +68,44 @@ def _section(cur: Candidate) -> Generator[None, None, bool]:
 def _only_tokens(cur: Candidate) -> Need[bool]:
     start = cur.pos
     yield from cur.space()
-    token = yield from cur.sees(_OPENERS | _SECTION_END)
-    if token is None:
-        cur.pos = start
+    token = yield from cur.sees(_FRAME)
+    cur.pos = start
     return token is not None
 
 
 def _call(cur: Candidate, start: int) -> Need[bool]:
     """One call: ``type SEP name``, ``name SEP`` or a name alone, then the arguments."""
+    taken = yield from _element(cur, start)
+    if taken is None:
+        begin = cur.pos
+        stop, found = yield from cur.until(_STOPS, _HEADER)
+        name = cur.tape.slice(begin, stop).strip()
+        if found is None:
+            if (yield from cur.at_end()):
+                cur.missed(Missed("cut_off", name or None), start)
+                return True
+            return False
+        if found not in _SEPARATOR.words:
+            cur.pos = stop
+        elif name in ("function", "") and cur.tools.get(name) is None:
+            taken = yield from _element(cur, start)
+            name = "" if taken is not None else (yield from cur.name())
+            yield from cur.literal(_SEPARATOR)
+        if taken is None:
+            taken = yield from _arguments(cur, name, start)
+    if taken:
+        yield from cur.space()
+        if (yield from cur.literal(_FENCE)) is not None:
+            yield from cur.space()
+        yield from cur.literal(_END)
+    return taken
+
+
+def _element(cur: Candidate, start: int) -> Need[bool | None]:
+    """A call written as an element between the tokens; None if there is none."""
     yield from cur.space()
     head = yield from cur.literal(ELEMENT_HEADS)
-    if head is not None:
-        return (yield from _finish(cur, (yield from element(cur, head, start))))
-    begin = cur.pos
-    stop, found = yield from cur.until(_STOPS, _HEADER)
-    if found is None:
-        if (yield from cur.at_end()):
-            cur.missed(Missed("cut_off", cur.tape.slice(begin, stop).strip() or None), start)
-            return True
-        return False
-    name = cur.tape.slice(begin, stop).strip()
-    if found in _SEPARATOR.words:
-        if name in ("function", "") and cur.tools.get(name) is None:
-            name = yield from _name_line(cur)
-            if name is None:
-                return (yield from _finish(cur, (yield from _element_behind(cur, start))))
-    else:
-        cur.pos = stop
-    return (yield from _finish(cur, (yield from _arguments(cur, name, start))))
-
-
-def _name_line(cur: Candidate) -> Need[str | None]:
-    yield from cur.space()
-    if (yield from cur.sees(ELEMENT_HEADS)) is not None:
-        return None
-    name = yield from cur.name()
-    yield from cur.literal(_SEPARATOR)
-    return name
-
-
-def _element_behind(cur: Candidate, start: int) -> Need[bool]:
-    head = yield from cur.literal(ELEMENT_HEADS)
-    assert head is not None
-    return (yield from element(cur, head, start))
+    return None if head is None else (yield from element(cur, head, start))
 
 
 def _arguments(cur: Candidate, name: str, start: int) -> Need[bool]:
@@ -146,18 +136,6 @@ def _arguments(cur: Candidate, name: str, start: int) -> Need[bool]:
         if not fenced:
             yield from again(cur, value, _MARKS)
     return True
-
-
-def _finish(cur: Candidate, taken: bool) -> Need[bool]:
-    """Take the fence and the end token behind a call."""
-    if taken:
-        gap = cur.pos
-        yield from cur.space()
-        if (yield from cur.literal(_FENCE)) is not None:
-            yield from cur.space()
-        if (yield from cur.literal(_END)) is None and (yield from cur.sees(_SECTION_END)) is None:
-            cur.pos = gap if cur.pos == gap else cur.pos
-    return taken
 
 
 _OPEN = "<|open|>"
