@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 from forge.core.calls import ToolCall
 from forge.core.events import CallDelta, Finish, Started, Usage
 from forge.core.request import Tool
+from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
 from forge.engine.constrained import ConstrainedReader
 
@@ -35,9 +35,7 @@ class Answer:
 
     def __init__(self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False) -> None:
         self.constrained = ConstrainedReader() if constrained else None
-        self._scanner = self.constrained or (
-            import_module("forge.dialects.scanner").ReplyScanner(tools) if scan else None
-        )
+        self._scanner = self.constrained or (ReplyScanner(tools) if scan else None)
         self._native: dict[int, WrittenCall] = {}
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []

@@ -80,6 +80,7 @@ class Release:
     def fall_back(self, text_of_last: str) -> list[Output]:
         """No attempt was accepted: the rest of the first answer, or the last one's text if there was none."""
         held = self._held if self._attempt == 1 else self._held_of_first
+        self._separate = False  # this is the very text that the shown one began
         outputs: list[Output] = []
         for delta in held:
             outputs += self._show(delta)
