@@ -9,6 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forge.clients.base import ChunkType as ChunkType
+    from forge.clients.base import LLMClient as LLMClient
+    from forge.clients.base import StreamChunk as StreamChunk
+    from forge.clients.base import TokenUsage as TokenUsage
+    from forge.clients.llamafile import LlamafileClient as LlamafileClient
     from forge.context.hardware import HardwareProfile as HardwareProfile
     from forge.context.hardware import detect_hardware as detect_hardware
     from forge.context.manager import CompactEvent as CompactEvent
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
     from forge.core.calls import LLMResponse as LLMResponse
     from forge.core.calls import TextResponse as TextResponse
     from forge.core.calls import ToolCall as ToolCall
+    from forge.core.inference import InferenceResult as InferenceResult
+    from forge.core.inference import prepare_backend_messages as prepare_backend_messages
+    from forge.core.inference import run_inference as run_inference
     from forge.core.messages import Message as Message
     from forge.core.messages import MessageMeta as MessageMeta
     from forge.core.messages import MessageRole as MessageRole
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     from forge.core.reasoning import REASONING_REPLAY_CHOICES as REASONING_REPLAY_CHOICES
     from forge.core.reasoning import ReasoningReplay as ReasoningReplay
     from forge.core.reasoning import fold_and_serialize as fold_and_serialize
+    from forge.core.runner import WorkflowRunner as WorkflowRunner
     from forge.core.steps import StepTracker as StepTracker
     from forge.core.workflow import ToolDef as ToolDef
     from forge.core.workflow import ToolSpec as ToolSpec
@@ -52,6 +61,14 @@ if TYPE_CHECKING:
     from forge.errors import ToolExecutionError as ToolExecutionError
     from forge.errors import ToolResolutionError as ToolResolutionError
     from forge.errors import WorkflowCancelledError as WorkflowCancelledError
+    from forge.guardrails.error_tracker import ErrorTracker as ErrorTracker
+    from forge.guardrails.guardrails import CheckResult as CheckResult
+    from forge.guardrails.guardrails import Guardrails as Guardrails
+    from forge.guardrails.nudge import Nudge as Nudge
+    from forge.guardrails.response_validator import ResponseValidator as ResponseValidator
+    from forge.guardrails.response_validator import ValidationResult as ValidationResult
+    from forge.guardrails.step_enforcer import StepCheck as StepCheck
+    from forge.guardrails.step_enforcer import StepEnforcer as StepEnforcer
     from forge.prompts.nudges import retry_nudge as retry_nudge
     from forge.prompts.nudges import step_nudge as step_nudge
     from forge.prompts.tool_prompt import build_tool_prompt as build_tool_prompt
@@ -66,6 +83,15 @@ if TYPE_CHECKING:
 _MODULE_OF: dict[str, str] = {
     name: module
     for module, names in {
+        "forge.clients.base": "ChunkType LLMClient StreamChunk TokenUsage",
+        "forge.clients.llamafile": "LlamafileClient",
+        "forge.core.inference": "InferenceResult prepare_backend_messages run_inference",
+        "forge.core.runner": "WorkflowRunner",
+        "forge.guardrails.error_tracker": "ErrorTracker",
+        "forge.guardrails.guardrails": "CheckResult Guardrails",
+        "forge.guardrails.nudge": "Nudge",
+        "forge.guardrails.response_validator": "ResponseValidator ValidationResult",
+        "forge.guardrails.step_enforcer": "StepCheck StepEnforcer",
         "forge.context.hardware": "HardwareProfile detect_hardware",
         "forge.context.manager": "CompactEvent ContextManager default_context_warning",
         "forge.context.observations": "ContextSession ContextUsage",

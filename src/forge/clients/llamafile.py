@@ -122,10 +122,11 @@ class LlamafileClient(Backend):
         constrained = await self._constraint_fields(request, sent)
         started = False
         try:
-            async with aclosing(self._attempt(request, able, constrained, sent)) as deltas:
-                async for delta in deltas:
-                    started = True
-                    yield delta
+            async with aclosing(self._attempt(request, able, constrained, sent)) as batches:
+                async for batch in batches:
+                    for delta in batch:
+                        started = True
+                        yield delta
         except BackendError as error:
             if started or not constrained or not _blames_constraint(error):
                 raise
@@ -134,9 +135,10 @@ class LlamafileClient(Backend):
             )
         else:
             return
-        async with aclosing(self._attempt(request, able, {}, sent)) as deltas:
-            async for delta in deltas:
-                yield delta
+        async with aclosing(self._attempt(request, able, {}, sent)) as batches:
+            async for batch in batches:
+                for delta in batch:
+                    yield delta
 
     # -- the public contract ------------------------------------------------------------------------------------
 
@@ -211,16 +213,16 @@ class LlamafileClient(Backend):
 
     async def _attempt(
         self, request: Request, able: Capabilities, tail: Mapping[str, bytes], headers: Mapping[str, str]
-    ) -> AsyncGenerator[Delta, None]:
+    ) -> AsyncGenerator[list[Delta], None]:
         wire = request if able.native_tools else as_prompted(request)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
         answer = exchange(
             self._transport, join(self._base, "/chat/completions"), body, headers, stream=request.stream
         )
         try:
-            async with aclosing(cast("AsyncGenerator[Delta, None]", answer)) as deltas:
-                async for delta in deltas:
-                    yield delta
+            async with aclosing(cast("AsyncGenerator[list[Delta], None]", answer)) as batches:
+                async for batch in batches:
+                    yield batch
         except BackendUnreachableError:
             self._server.forget()
             raise
@@ -229,9 +231,7 @@ class LlamafileClient(Backend):
             if text is None:
                 raise
             # An old build put what the model wrote into its error: it is an answer, to be read like any other.
-            yield Started()
-            yield TextDelta(text)
-            yield Finish(reason="stop")
+            yield [Started(), TextDelta(text), Finish(reason="stop")]
 
     def _defaults(self) -> dict[str, bytes]:
         fields: dict[str, Any] = dict(self.sampling)

@@ -37,11 +37,21 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 
 
 class Incoming:
-    """An answer whose head has arrived."""
+    """An answer whose head has arrived. ``timeout`` bounds how long one wait for more of it may take."""
 
-    def __init__(self, response: aiohttp.ClientResponse, url: str) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, url: str, timeout: float | None) -> None:
         self._response = response
+        self._content = response.content
         self._url = url
+        self._loop = asyncio.get_running_loop()
+        self._timeout = timeout
+        # One timer for the whole body that looks how long the wait has been: a timer per piece would cost more
+        # than reading the piece.
+        self._waiting_since: float | None = None
+        self._stalled = False
+        self._timer = (
+            self._loop.call_later(timeout, self._check_wait, timeout) if timeout is not None else None
+        )
         self.status = response.status
         self.headers = response.headers
         self.content_type = response.content_type
@@ -52,8 +62,10 @@ class Incoming:
         Raises:
             StreamError: it broke off, or nothing came for longer than the timeout.
         """
-        with _mapped_body(self._url):
-            return await self._response.read()
+        pieces = []
+        while piece := await self.next_piece():
+            pieces.append(piece)
+        return b"".join(pieces)
 
     async def next_piece(self) -> bytes:
         """The bytes that have arrived, b"" at the end.
@@ -61,8 +73,29 @@ class Incoming:
         Raises:
             StreamError: the body broke off, or nothing came for longer than the timeout.
         """
-        with _mapped_body(self._url):
-            return await self._response.content.readany()
+        self._waiting_since = self._loop.time()
+        try:
+            return await self._content.readany()
+        except (aiohttp.ClientError, OSError):
+            what = "stalled: nothing came for longer than the timeout" if self._stalled else "broke off"
+            raise StreamError(f"the answer of {self._url} {what}") from None
+        finally:
+            self._waiting_since = None
+
+    def _check_wait(self, timeout: float) -> None:
+        since = self._waiting_since
+        left = timeout if since is None else since + timeout - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._check_wait, timeout)
+        else:
+            self._stalled = True
+            self._response.close()
+
+    def close(self) -> None:
+        """Close the connection when the body was not read to its end; else it is in the pool again already."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._response.close()
 
     async def drain(self) -> None:
         """Wait a moment for the end of a body that has said everything, so that its connection can be used again."""
@@ -75,11 +108,12 @@ class Incoming:
 
     async def error(self) -> BackendError:
         """The error that this answer is; only a bounded part of its body is read."""
+        body = b""
         try:
-            with _mapped_body(self._url):
-                body = await self._response.content.read(_MAX_ERROR_BODY)
+            while len(body) < _MAX_ERROR_BODY and (piece := await self.next_piece()):
+                body += piece
         except StreamError:
-            body = b""
+            pass  # the status alone says enough
         return error_from_body(self.status, body, retry_after=self.headers.get("Retry-After"))
 
 
@@ -106,16 +140,13 @@ class Transport:
         """
         shown = masked(str(url))
         response = await self._head(method, url, shown, headers, body)
+        incoming = Incoming(response, shown, self._timeouts.between_bytes)
         try:
             if 300 <= response.status < 400:
                 raise _redirect(response, shown)
-            connection = response.connection
-            if connection is not None and connection.protocol is not None:
-                connection.protocol.read_timeout = self._timeouts.between_bytes
-            yield Incoming(response, shown)
+            yield incoming
         finally:
-            # Closes the connection when the body was not read to its end; otherwise it is back in the pool already.
-            response.close()
+            incoming.close()
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
@@ -128,12 +159,23 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         session = await self._open_session()
         with _mapped_head(shown):
-            try:
-                return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
-            except aiohttp.ClientConnectorError:
-                raise
-            except _STALE:
-                return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+            async with asyncio.timeout(self._timeouts.first_byte):
+                return await self._request(session, method, url, headers, body)
+
+    async def _request(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        body: bytes | None,
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+        except aiohttp.ClientConnectorError:
+            raise
+        except _STALE:
+            return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
 
     async def _open_session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -148,9 +190,7 @@ class Transport:
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=_HEADERS,
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=self._timeouts.connect, sock_read=self._timeouts.first_byte
-                ),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect),
                 read_bufsize=_READ_BUFFER,
                 trust_env=False,
             )
@@ -185,15 +225,3 @@ def _mapped_head(shown: str) -> Iterator[None]:
     except (aiohttp.ClientError, OSError) as error:
         # Their texts can hold the URL, so only the kind is told.
         raise BackendUnreachableError(shown, ConnectionError(type(error).__name__)) from None
-
-
-@contextmanager
-def _mapped_body(shown: str) -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError:
-        raise StreamError(
-            f"the answer of {shown} stalled: nothing came for longer than the timeout"
-        ) from None
-    except (aiohttp.ClientError, OSError):
-        raise StreamError(f"the connection to {shown} broke in the middle of the answer") from None

@@ -106,12 +106,11 @@ def not_run_nudge(offending_tool: str) -> str:
     )
 
 
-def repeat_nudge(tool_name: str, times: int, result: str) -> str:
-    """For the same call with the same result over and over; quotes the result."""
-    shown = result if len(result) <= _MAX_SHOWN else result[:_MAX_SHOWN] + "…"
+def repeat_nudge(tool_name: str, times: int) -> str:
+    """For the same call with the same result over and over; follows that result."""
     return (
-        f"You have called {tool_name} with the same arguments {times} times, and the result has not changed: {shown} "
-        "Use that result, or try another way; calling it again will give the same."
+        f"This is the same result as before: {tool_name} was called with these arguments {times} times. Use the result, "
+        "or try another way; calling it again will give the same."
     )
 
 

@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from forge.engine.policy import TEXT_POLICIES, TextPolicy
-
+TEXT_POLICIES = ("auto", "nudge", "respond", "trust")
 CAPABILITIES = ("native", "prompt")
 BACKENDS = ("llamaserver", "openai", "embedded")
 LOCAL_BACKENDS = frozenset({"embedded"})
@@ -52,7 +51,7 @@ class Settings:
     port: int = 8081
     max_retries: int = 3
     max_tool_errors: int = 2
-    text_policy: TextPolicy = "auto"
+    text_policy: str = "auto"
     inject_respond_tool: bool = False
     rescue: bool = True
     constrain: bool = True

@@ -8,7 +8,10 @@ as ``system_fingerprint``) and ``Finish.extra`` (all others, such as ``timings``
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
 
 from forge.core.events import Delta, Finish, ReasoningDelta, Started, TextDelta, Usage
 from forge.errors import BackendError, StreamError
@@ -21,6 +24,37 @@ DONE = b"[DONE]"
 _ENVELOPE = frozenset({"id", "model", "created", "object", "choices", "usage"})
 _CHOICE = frozenset({"index", "delta", "message", "finish_reason"})
 _DELTA = frozenset({"role", "content", "tool_calls", "function_call", *REASONING_FIELDS})
+
+
+class _OnlyText(Struct, forbid_unknown_fields=True):
+    content: str
+
+
+class _OnlyChoice(Struct, forbid_unknown_fields=True):
+    delta: _OnlyText
+    index: Literal[0] = 0
+    finish_reason: None = None
+    logprobs: None = None
+    stop_reason: None = None
+    token_ids: None = None
+
+
+class _TextChunk(Struct, forbid_unknown_fields=True):
+    """The chunk that nearly all chunks are: one piece of text and nothing new beside it."""
+
+    choices: tuple[_OnlyChoice]
+    id: str | None = None
+    model: str | None = None
+    created: int | None = None
+    object: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    usage: None = None
+
+
+_decode_text_chunk = msgspec.json.Decoder(_TextChunk).decode
+# After so many chunks in a row that are no plain text chunks, trying costs more than it saves.
+_MAX_MISSES = 8
 
 
 class ChunkDecoder:
@@ -36,6 +70,7 @@ class ChunkDecoder:
         self._usage: dict[str, Any] | None = None
         self._extra: dict[str, Any] = {}
         self._reason: str | None = None
+        self._misses = 0
         self.done = False
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -44,6 +79,15 @@ class ChunkDecoder:
         Raises:
             BackendError: the event is an error, or no JSON object.
         """
+        if self._started is not None and self._misses < _MAX_MISSES:
+            try:
+                text = _decode_text_chunk(data).choices[0].delta.content
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self._misses += 1
+            else:
+                self._misses = 0
+                if not self._half:
+                    return [TextDelta(text)] if text else []
         if data == DONE:
             self.done = True
             return []

@@ -1,0 +1,336 @@
+"""The loop inside :func:`forge.core.inference.run_inference`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from forge.clients.backend import Backend
+from forge.clients.base import ChunkType, StreamChunk, TokenUsage, _capture_usage
+from forge.context.manager import ContextManager
+from forge.core.calls import LLMResponse, TextResponse, ToolCall
+from forge.core.constrained_attempt import can_constrain, constrained_attempt
+from forge.core.messages import Message, MessageType
+from forge.core.reasoning import (
+    DEFAULT_REASONING_REPLAY,
+    filter_openai_reasoning_messages,
+    fold_and_serialize,
+)
+from forge.core.report import ModelCall, RunReport
+from forge.core.transcript import CallIds, OnMessage, answer, assistant, call_messages, user
+from forge.errors import ForgeError, StreamError, ToolCallError
+from forge.guardrails.error_tracker import ErrorTracker
+from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
+from forge.guardrails.response_validator import JudgedCall, ResponseValidator, ValidationResult
+from forge.prompts.nudges import ARGUMENTS_PREFIX, UNKNOWN_TOOL_PREFIX, empty_answer_nudge
+
+OnChunk = Callable[[StreamChunk], Awaitable[None]]
+
+
+@dataclass
+class InferenceResult:
+    """An answer that passed, and what it took to get it.
+
+    ``new_messages`` are the rejected answers and corrections on the way. ``usage`` is that of the last attempt.
+    ``judged`` has all calls of the answer in order; only with ``accept_partial`` may some of them carry a
+    correction, and ``response`` then has the others. ``text`` is what the model wrote beside calls found in text.
+    """
+
+    response: LLMResponse
+    new_messages: list[Message] = field(default_factory=list)
+    usage: TokenUsage | None = None
+    tool_call_counter: int = 0
+    attempts: int = 1
+    judged: list[JudgedCall] = field(default_factory=list)
+    text: str = ""
+
+
+class _ExhaustedError(ToolCallError):
+    """With the usage of the last attempt; doors that report usage read it."""
+
+    usage: TokenUsage | None = None
+
+
+def prepare_backend_messages(
+    messages: Sequence[Message],
+    api_format: str,
+    reasoning_replay: str = DEFAULT_REASONING_REPLAY,
+    raw_openai_messages: Sequence[dict[str, Any]] | None = None,
+    use_raw_messages: bool = False,
+) -> list[dict[str, Any]]:
+    """The list that goes to a client: a caller's own messages where they still hold, else the folded history."""
+    if raw_openai_messages is not None and use_raw_messages:
+        return filter_openai_reasoning_messages(raw_openai_messages, reasoning_replay)
+    return fold_and_serialize(messages, api_format, reasoning_replay)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One model call that came back."""
+
+    response: LLMResponse
+    usage: TokenUsage | None
+    seconds: float
+    constrained: bool
+
+
+_PREFIXES = {"unknown_tool": UNKNOWN_TOOL_PREFIX, "tool_arg_validation": ARGUMENTS_PREFIX}
+
+
+def _nudge_of(result: ValidationResult) -> Nudge:
+    assert result.nudge is not None, "a rejected answer has a correction"
+    return result.nudge
+
+
+def _answers(calls: Sequence[ToolCall], nudge: Nudge) -> list[str]:
+    """What each call of a rejected batch gets back. Validators of users may know one text for all of them."""
+    if len(nudge.corrections) == len(calls):
+        return [correction.content for correction in nudge.corrections]
+    prefix = _PREFIXES.get(nudge.kind)
+    return [f"{prefix} {nudge.content}" if prefix else nudge.content] * len(calls)
+
+
+@dataclass
+class Inference:
+    """The state of one turn."""
+
+    messages: list[Message]
+    client: Any
+    context: Any
+    validator: ResponseValidator
+    tracker: ErrorTracker
+    tools: list[Any]
+    ids: CallIds
+    step_index: int
+    step_hint: str
+    turn: int
+    stream: bool
+    on_chunk: OnChunk | None
+    options: dict[str, Any]
+    raw_messages: list[dict[str, Any]] | None
+    raw_tools: list[dict[str, Any]] | None
+    headers: Mapping[str, str] | None
+    reasoning_replay: str
+    accept_partial: bool
+    on_message: OnMessage | None
+    report: RunReport | None
+    attempt: int = 0
+    untouched: bool = True
+    new_messages: list[Message] = field(default_factory=list)
+
+    async def run(self, max_attempts: int | None) -> InferenceResult | None:
+        """Make model calls until one passes; None when ``max_attempts`` are used up."""
+        if isinstance(self.context, ContextManager):
+            self.context.count_tools(self.tools)
+        while max_attempts is None or self.attempt < max_attempts:
+            call = await self._call()
+            self.attempt += 1
+            self._count(call.usage)
+            result = self._validate(call.response)
+            partial = self.accept_partial and any(entry.correction is None for entry in result.judged)
+            self._note(result, call, partial=partial)
+            if result.nudge is None:
+                self.tracker.reset_retries()
+                return self._result(result, call.usage)
+            self._drain(call.response, result, call.usage)
+            if partial:
+                return self._result(result, call.usage)
+            for message in self._rejection(call.response, result):
+                self._append(message)
+            await self._announce_retry(result.nudge)
+        return None
+
+    # -- before the call --------------------------------------------------------------------------------
+
+    def _outgoing(self) -> list[dict[str, Any]]:
+        """A new list for each attempt: clients and their doubles may keep it."""
+        compacted = self.context.maybe_compact(
+            self.messages, step_index=self.step_index, step_hint=self.step_hint
+        )
+        self.untouched = self.attempt == 0
+        if compacted is not self.messages:
+            self.messages[:] = compacted
+            self.untouched = False
+        warning = self.context.check_thresholds(self.messages)
+        self.untouched = self.untouched and not warning
+        outgoing = prepare_backend_messages(
+            self.messages,
+            getattr(self.client, "api_format", "ollama"),
+            self.reasoning_replay,
+            self.raw_messages,
+            use_raw_messages=self.untouched,
+        )
+        if warning:
+            message = user(warning, MessageType.CONTEXT_WARNING, self.turn)
+            outgoing.append({"role": "user", "content": warning})
+            self.new_messages.append(message)
+            self._show(message)
+        return outgoing
+
+    async def _is_last_chance(self) -> bool:
+        """Whether the next failure would spend a budget, and the backend can make one impossible."""
+        tracker = self.tracker
+        if self.attempt == 0 or not self.tools or not isinstance(self.client, Backend):
+            return False
+        last = (
+            tracker.consecutive_retries >= tracker.max_retries
+            or tracker.consecutive_tool_errors >= tracker.max_tool_errors
+        )
+        return last and await can_constrain(self.client)
+
+    async def _call(self) -> _Call:
+        outgoing = self._outgoing()
+        constrained = await self._is_last_chance()
+        begin = time.perf_counter()
+        with _capture_usage() as captured:
+            response = await self._ask(outgoing, constrain=constrained)
+        return _Call(response, captured.usage, time.perf_counter() - begin, constrained)
+
+    # -- the call ---------------------------------------------------------------------------------------
+
+    async def _ask(self, outgoing: list[dict[str, Any]], *, constrain: bool) -> LLMResponse:
+        if constrain:
+            options = {**(self.options["passthrough"] or {}), **(self.options["sampling"] or {})}
+            return await constrained_attempt(self.client, outgoing, self.tools, options, self.headers)
+        # Users' doubles take exactly these keywords; what is optional is passed only when it is given.
+        options = dict(self.options)
+        if not self.untouched:
+            options["inbound_anthropic_body"] = None
+        if self.raw_tools is not None and self.attempt == 0:
+            options["raw_openai_tools"] = self.raw_tools
+        if self.headers is not None:
+            options["extra_headers"] = self.headers
+        if not self.stream:
+            response: LLMResponse = await self.client.send(outgoing, tools=self.tools, **options)
+            return response
+        return await self._read_stream(self.client.send_stream(outgoing, tools=self.tools, **options))
+
+    async def _read_stream(self, chunks: Any) -> LLMResponse:
+        final: LLMResponse | None = None
+        partial: list[str] = []
+        try:
+            async for chunk in chunks:
+                if chunk.type is ChunkType.FINAL and chunk.response is not None:
+                    final = chunk.response
+                elif chunk.type is ChunkType.TEXT_DELTA:
+                    partial.append(chunk.content)
+                if self.on_chunk is not None:
+                    await self.on_chunk(chunk)
+            if final is None:
+                raise StreamError
+        except ForgeError as error:
+            if partial:
+                # What was generated before the stream broke belongs to the conversation that the error carries.
+                half = assistant("".join(partial), MessageType.TEXT_RESPONSE, self.turn)
+                error.messages = [*self.messages, half]
+            raise
+        finally:
+            if isinstance(chunks, AsyncGenerator):
+                await chunks.aclose()
+        return final
+
+    # -- after the call ---------------------------------------------------------------------------------
+
+    def _count(self, usage: TokenUsage | None) -> None:
+        if usage is None:
+            self.context.invalidate_usage()
+        else:
+            cached = usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+            self.context.update_token_count(usage.prompt_tokens + cached)
+
+    def _validate(self, response: LLMResponse) -> ValidationResult:
+        if isinstance(response, list) and not response:
+            nudge = Nudge("user", empty_answer_nudge(), "retry")
+            return ValidationResult(None, nudge, needs_retry=True)
+        return self.validator.validate(response)
+
+    def _drain(self, response: LLMResponse, result: ValidationResult, usage: TokenUsage | None) -> None:
+        """Charge the budget that a rejected answer drains; raise when it is spent."""
+        tracker, nudge = self.tracker, _nudge_of(result)
+        if nudge.kind in TOOL_ERROR_KINDS:
+            tracker.record_result(success=False)
+            spent, budget = tracker.tool_errors_exhausted, f"max_tool_errors={tracker.max_tool_errors}"
+        else:
+            tracker.record_retry()
+            spent, budget = tracker.retries_exhausted, f"max_retries={tracker.max_retries}"
+        if not spent:
+            return
+        raw = (
+            response.content
+            if isinstance(response, TextResponse)
+            else str([(c.tool, c.args) for c in response])
+        )
+        error = _ExhaustedError(f"Exhausted after {budget}: the last answer was rejected ({nudge.kind})", raw)
+        error.usage = usage
+        failed = self._rejection(response, result)
+        error.messages = [*self.messages, *failed]
+        for message in failed:
+            self._show(message)
+        raise error
+
+    def _rejection(self, response: LLMResponse, result: ValidationResult) -> list[Message]:
+        """The rejected answer and its correction, as they go into the conversation."""
+        nudge = _nudge_of(result)
+        calls = [entry.call for entry in result.judged]
+        if not calls and isinstance(response, list):
+            calls = response
+        if not calls:
+            text = response.content if isinstance(response, TextResponse) else ""
+            return [
+                assistant(text or "", MessageType.TEXT_RESPONSE, self.turn),
+                user(nudge.content, MessageType.RETRY_NUDGE, self.turn),
+            ]
+        ids = [self.ids.assign(call) for call in calls]
+        return [
+            *call_messages(calls, ids, self.turn, result.text),
+            *(
+                answer(call, call_id, text, MessageType.RETRY_NUDGE, self.turn)
+                for call, call_id, text in zip(calls, ids, _answers(calls, nudge), strict=True)
+            ),
+        ]
+
+    async def _announce_retry(self, nudge: Nudge) -> None:
+        if self.stream and self.on_chunk is not None:
+            await self.on_chunk(StreamChunk(ChunkType.RETRY, content=nudge.kind))
+
+    def _append(self, message: Message) -> None:
+        self.messages.append(message)
+        self.new_messages.append(message)
+        self._show(message)
+
+    def _show(self, message: Message) -> None:
+        if self.on_message is not None:
+            self.on_message(message)
+
+    def _note(self, response: ValidationResult, call: _Call, *, partial: bool) -> None:
+        if self.report is None:
+            return
+        verdict = "accepted" if response.nudge is None else "partial" if partial else response.nudge.kind
+        sources = (entry.call.source for entry in response.judged if entry.correction is None)
+        self.report.model_calls.append(
+            ModelCall(
+                step=self.turn,
+                attempt=self.attempt,
+                verdict=verdict,
+                seconds=call.seconds,
+                prompt_tokens=call.usage.prompt_tokens if call.usage else None,
+                completion_tokens=call.usage.completion_tokens if call.usage else None,
+                constrained=call.constrained,
+                fixes=tuple(fix for source in sources if source for fix in source.fixes),
+            )
+        )
+
+    def _result(self, result: ValidationResult, usage: TokenUsage | None) -> InferenceResult:
+        judged = result.judged or [JudgedCall(call) for call in result.tool_calls or ()]
+        good = [entry.call for entry in judged if entry.correction is None]
+        return InferenceResult(
+            response=good if result.tool_calls is None else result.tool_calls,
+            new_messages=self.new_messages,
+            usage=usage,
+            tool_call_counter=self.ids.counter,
+            attempts=self.attempt,
+            judged=judged,
+            text=result.text,
+        )
