@@ -7,6 +7,8 @@ in which an exchange can break ends in one of our errors.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
@@ -204,6 +206,16 @@ def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:
     )
 
 
+def _connect_failure(error: OSError) -> str:
+    """In a person's words, without the address, which the message names already."""
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "unknown host"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    # Several addresses were tried (localhost has two), and asyncio joined the texts.
+    return "Connection refused" if "Connect call failed" in str(error) else "connection failed"
+
+
 @contextmanager
 def _mapped_head(shown: str) -> Iterator[None]:
     try:
@@ -213,15 +225,14 @@ def _mapped_head(shown: str) -> Iterator[None]:
     except TimeoutError:
         raise BackendUnreachableError(shown, TimeoutError("connected, but no answer in time")) from None
     except aiohttp.ClientConnectorError as error:
-        raise BackendUnreachableError(shown, error.os_error) from None
+        raise BackendUnreachableError(shown, OSError(_connect_failure(error.os_error))) from None
     except aiohttp.ServerDisconnectedError:
         raise BackendUnreachableError(
             shown, ConnectionError("the server closed the connection without an answer")
         ) from None
     except aiohttp.ClientResponseError as error:
-        raise BackendUnreachableError(
-            shown, ConnectionError(f"not an HTTP answer: {error.message}")
-        ) from None
+        reason = " ".join(error.message.split())
+        raise BackendUnreachableError(shown, ConnectionError(f"not an HTTP answer: {reason}")) from None
     except (aiohttp.ClientError, OSError) as error:
         # Their texts can hold the URL, so only the kind is told.
         raise BackendUnreachableError(shown, ConnectionError(type(error).__name__)) from None
