@@ -132,9 +132,7 @@ class ScriptedServer:
 
     def _script(self, request: Recorded) -> Script:
         path = request.target.partition("?")[0]
-        if path == "/tokenize":
-            return error(404, "File Not Found", "not_found_error")
-        if request.method == "POST":
+        if request.method == "POST" and path.endswith("/chat/completions"):
             return self.scripts.pop(0) if self.scripts else error(500, "the script is over", "server_error")
         known = {"/props": self.props, "/v1/models": MODELS, "/models": MODELS, "/health": {"status": "ok"}}
         if path in known:
@@ -144,7 +142,7 @@ class ScriptedServer:
     async def _answer(
         self, request: Recorded, script: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        chunked = len(script.steps) != 1 or script.cut
+        chunked = script.cut or len(script.steps) != 1 or isinstance(script.steps[0], Gate)
         lines = [f"HTTP/1.1 {script.status} Scripted", *(f"{n}: {v}" for n, v in script.headers.items())]
         if chunked:
             lines.append("Transfer-Encoding: chunked")

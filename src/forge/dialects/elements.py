@@ -64,7 +64,8 @@ _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for w
 ELEMENT_HEADS = Literals(_BY_HEAD)
 _GT = Literals((">", "/>"))
 _NAME_END = re.compile(r"[^<>\n\"'/]*")
-_OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
+_WRAPPER_ENDS = Literals((*END_TAGS, *CHAT_TOKENS))
+_OUTER = Literals((*_WRAPPER_ENDS.words, "</s>", "```"))
 _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
 
 
@@ -157,7 +158,7 @@ def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
     before the tag of a declared parameter.
     """
     start = cur.pos
-    stops = union(words.opens, words.closes, words.ends, words.heads, _OUTER)
+    stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
     goes = union(words.opens, words.closes, words.ends, _OUTER)
     inner = calls = 0
     last_close = -1
@@ -185,7 +186,7 @@ def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
         elif found in words.ends.words and calls:
             calls -= 1
         else:
-            ended = yield from ends_call(cur)
+            ended = yield from ends_call(cur, words.closes)
             cur.pos = at if ended else behind
         if ended:
             text = cur.tape.slice(start, at)

@@ -35,7 +35,7 @@ def value_text(cur: Cursor, closers: Literals, followers: Literals, ends: Litera
             ended = yield from goes_on(cur, union(followers, ends))
             cur.pos = behind
         else:
-            ended = found in followers.words or (yield from ends_call(cur))
+            ended = found in followers.words or (yield from ends_call(cur, closers))
             cur.pos = at if ended else behind
         if ended:
             return stripped(cur.tape.slice(start, at))
@@ -47,10 +47,10 @@ def goes_on(cur: Cursor, followers: Literals) -> Need[bool]:
     return (yield from cur.at_end()) or (yield from cur.sees(followers)) is not None
 
 
-def ends_call(cur: Cursor) -> Need[bool]:
-    """Whether the end tag that was just taken is the call's and no part of a value."""
+def ends_call(cur: Cursor, closers: Literals) -> Need[bool]:
+    """Whether the end tag that was just taken is the call's; not if the value's own end tag comes right behind."""
     yield from cur.space()
-    return (yield from cur.peek()) in ("", "<")
+    return (yield from cur.peek()) in ("", "<") and (yield from cur.sees(closers)) is None
 
 
 def cdata(cur: Cursor, closers: Literals) -> Need[str | None]:

@@ -73,6 +73,11 @@ class Turn:
         self._release = Release(live=not self._plan.holds_text)
         self.done = False
 
+    @property
+    def started(self) -> Started | None:
+        """The backend's envelope of the first attempt that gave one: streams take their identity from it."""
+        return self._started
+
     # -- driving ----------------------------------------------------------------------------------------
 
     def start(self) -> list[Output]:

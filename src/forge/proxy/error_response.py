@@ -76,6 +76,13 @@ def describe(error: BaseException) -> Failure:
             )
         case BackendError():
             return _backend_failure(error)
+        case BackendUnreachableError(cause=TimeoutError()):
+            return Failure(
+                status=504,
+                message=f"the backend at {mask_url(error.url)} did not answer in time",
+                type="timeout_error",
+                code="backend_timeout",
+            )
         case BackendUnreachableError():
             return Failure(
                 status=502,
@@ -113,13 +120,10 @@ def describe(error: BaseException) -> Failure:
 
 def _cause(error: BackendUnreachableError) -> str:
     cause = error.cause
-    if cause is None:
-        return "no answer"
-    # aiohttp's own text repeats the URL, with credentials in the worst case; the system's reason is what helps.
-    inner = getattr(cause, "os_error", None) or cause.__cause__ or cause
-    if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror
-    return type(inner).__name__
+    if isinstance(cause, OSError) and cause.strerror:
+        # Without the address, which the system's text repeats in several forms.
+        return cause.strerror
+    return str(cause) if cause is not None else "no answer"
 
 
 def _backend_failure(error: BackendError) -> Failure:

@@ -10,6 +10,7 @@ import msgspec
 
 from forge.core.events import CallReady, Finished, ReasoningDelta, Started
 from forge.core.request import Request
+from forge.errors import RequestError
 from forge.proxy.door import Door, Progress, Reply, Visible
 from forge.proxy.error_response import Failure
 from forge.wire.openai import (
@@ -29,6 +30,12 @@ class OpenAIDoor(Door):
 
     def decode(self, body: bytes) -> Request:
         """Read a chat-completions body."""
+        # Fields that are only passed on are not decoded, so what they hold is looked at here.
+        if not body.isascii():
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                raise RequestError("the request body is not valid UTF-8") from None
         return decode_request(body)
 
     def reply(self, request: Request, progress: Progress) -> Reply:

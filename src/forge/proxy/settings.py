@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-TEXT_POLICIES = ("auto", "nudge", "respond", "trust")
+from forge.engine.policy import TEXT_POLICIES, TextPolicy
+
 CAPABILITIES = ("native", "prompt")
 BACKENDS = ("llamaserver", "openai", "embedded")
 LOCAL_BACKENDS = frozenset({"embedded"})
@@ -51,7 +52,7 @@ class Settings:
     port: int = 8081
     max_retries: int = 3
     max_tool_errors: int = 2
-    text_policy: str = "auto"
+    text_policy: TextPolicy = "auto"
     inject_respond_tool: bool = False
     rescue: bool = True
     constrain: bool = True

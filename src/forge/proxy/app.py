@@ -1,0 +1,120 @@
+"""The ASGI application: which path goes where.
+
+:func:`create_app` makes an application that can be served by anything that speaks ASGI, or mounted in another
+service; :mod:`forge.proxy.server` serves it with the limits that belong below ASGI.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from forge.errors import ForgeError
+from forge.proxy.body import Receive, Scope, Send
+from forge.proxy.courier import returned_headers
+from forge.proxy.door import Door
+from forge.proxy.error_response import Failure, HttpError, describe
+from forge.proxy.gate import Gate, Head
+from forge.proxy.handler import InferenceEndpoint
+from forge.proxy.openai_door import OpenAIDoor
+from forge.proxy.service import Service
+from forge.proxy.stream import JSON, cancelled_with_client, send_failure, send_json
+
+_log = logging.getLogger("forge.proxy")
+
+_OPENAI = OpenAIDoor()
+DOORS: dict[str, Door] = {
+    "/v1/chat/completions": _OPENAI,
+    "/chat/completions": _OPENAI,
+}
+METADATA_PATHS = ("/v1/models", "/models", "/props", "/health", "/v1/health")
+"""Read-only routes of the backend that are handed through as they are."""
+
+_HEALTHY = b'{"status":"ok"}'
+
+
+def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
+    """The application for ``service``; with ``owns_service`` its shutdown closes the service."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            if owns_service:
+                await service.aclose()
+
+    routes = [
+        *(Route(path, InferenceEndpoint(door, service), methods=["POST"]) for path, door in DOORS.items()),
+        Route("/forge/health", _health, methods=["GET"]),
+        *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
+    ]
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(Gate, settings=service.settings, error_body=error_body)],
+        exception_handlers={HTTPException: _on_http_exception, Exception: _on_fault},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def error_body(path: str, failure: Failure) -> bytes:
+    """An error body in the protocol that is spoken at ``path``."""
+    return DOORS.get(path, _OPENAI).error_body(failure)
+
+
+class MetadataEndpoint:
+    """Hands a read-only request through to the backend: status, content type and body as they came."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one GET or HEAD."""
+        head: Head = scope["forge.head"]
+        path, query = scope["path"], scope["query_string"]
+        async with cancelled_with_client(receive):
+            try:
+                async with self._service.courier.send(
+                    "GET", path, query=query, headers=head.credentials
+                ) as answer:
+                    await send_json(
+                        send, answer.status, await answer.read(), returned_headers(answer) or (JSON,)
+                    )
+            except (ForgeError, TimeoutError) as error:
+                failure = describe(error)
+                _log.warning("answered %d: %r", failure.status, failure.message)
+                await send_failure(send, failure, error_body(scope["path"], failure))
+
+
+async def _health(_: Request) -> Response:
+    return Response(_HEALTHY, media_type="application/json")
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = {
+        404: "no such route on this proxy",
+        405: f"this route does not take {request.method} requests",
+    }.get(error.status_code, str(error.detail))
+    failure = describe(HttpError(error.status_code, sentence, code=_CODES.get(error.status_code)))
+    body = error_body(request.scope["path"], failure)
+    return Response(body, error.status_code, headers=error.headers, media_type="application/json")
+
+
+async def _on_fault(request: Request, error: Exception) -> Response:
+    # Starlette's outermost layer raises it again after this answer, and the server logs it.
+    failure = describe(error)
+    return Response(error_body(request.scope["path"], failure), failure.status, media_type="application/json")
+
+
+_CODES = {404: "route_not_found", 405: "method_not_allowed"}

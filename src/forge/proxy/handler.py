@@ -1,0 +1,193 @@
+"""One inference request, from its body to the last byte of its answer.
+
+The handler is a bare ASGI callable: a framework's request and response objects would cost more than the guarding.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import TypeAlias, cast
+
+from forge.clients.transport import Incoming
+from forge.core.drive import drive, new_call_id
+from forge.core.events import Finished, Retrying
+from forge.core.request import Request
+from forge.engine import Turn
+from forge.errors import ForgeError, StreamError
+from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
+from forge.proxy.courier import returned_headers
+from forge.proxy.door import Door, Visible
+from forge.proxy.error_response import Failure, HttpError, describe
+from forge.proxy.gate import Head
+from forge.proxy.service import Service
+from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
+
+Driven: TypeAlias = Visible | Retrying | Finished
+
+_log = logging.getLogger("forge.proxy")
+_EXPECTED = (ForgeError, TimeoutError)
+
+
+def is_guarded(request: Request) -> bool:
+    """Whether there is anything to guard: function tools that may be called, and one answer.
+
+    With several choices (``n``) there is no single conversation to correct, so they pass through.
+    """
+    if request.tool_choice is not None and request.tool_choice.mode == "none":
+        return False
+    several = bytes(request.options["n"]).strip() not in (b"1", b"null") if "n" in request.options else False
+    return not several and any(tool.kind == "function" for tool in request.tools)
+
+
+class InferenceEndpoint:
+    """Serves one door of one service."""
+
+    def __init__(self, door: Door, service: Service) -> None:
+        self._door = door
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; the backend's work ends with the client's interest."""
+        head: Head = scope["forge.head"]
+        door, service = self._door, self._service
+        try:
+            body = await read_body(receive, service.settings.limits, head.content_length)
+            request = service.with_model(door.decode(body))
+        except ClientGoneError:
+            return
+        except ForgeError as error:
+            failure = describe(error)
+            await send_failure(send, failure, door.error_body(failure))
+            return
+        exchange = _Exchange(door, service, request, body, head.credentials)
+        if request.stream:
+            await exchange.stream(receive, send)
+        else:
+            await exchange.whole(receive, send)
+
+
+class _Exchange:
+    """One admitted request and the two ways to answer it."""
+
+    def __init__(
+        self, door: Door, service: Service, request: Request, body: bytes, credentials: dict[str, str]
+    ) -> None:
+        self._door = door
+        self._service = service
+        self._request = request
+        self._body = body
+        self._credentials = credentials
+
+    async def whole(self, receive: Receive, send: Send) -> None:
+        """Answer with one JSON document."""
+        async with cancelled_with_client(receive):
+            try:
+                if is_guarded(self._request):
+                    await send_json(send, 200, await self._guarded_whole())
+                else:
+                    await self._forward_whole(send)
+            except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
+                await self._answer_error(send, error)
+
+    async def stream(self, receive: Receive, send: Send) -> None:
+        """Answer with an event stream."""
+        seconds = self._service.settings.limits.heartbeat_seconds
+        async with EventStream(send, seconds) as stream, cancelled_with_client(receive):
+            try:
+                if is_guarded(self._request):
+                    await self._guarded_stream(stream)
+                else:
+                    await self._forward_stream(stream, send)
+            except Exception as error:  # noqa: BLE001 - as above
+                if stream.started:
+                    failure = describe(error)
+                    _log_error(error, failure)
+                    await stream.fail(self._door.error_event(failure))
+                else:
+                    await self._answer_error(send, error)
+
+    # -- the guarded road -----------------------------------------------------------------------------------
+
+    async def _guarded_whole(self) -> bytes:
+        turn, events = await self._turn()
+        outputs: list[Visible] = []
+        async with aclosing(events):
+            async for output in events:
+                if isinstance(output, Finished):
+                    return self._door.reply(self._request, turn).whole(outputs, output)
+                if isinstance(output, Retrying):
+                    _note_retry(output)
+                else:
+                    outputs.append(output)
+        raise _unfinished()
+
+    async def _guarded_stream(self, stream: EventStream) -> None:
+        turn, events = await self._turn()
+        reply = self._door.reply(self._request, turn)
+        async with aclosing(events):
+            async for output in events:
+                if isinstance(output, Finished):
+                    await stream.end(reply.finish(output))
+                    return
+                if isinstance(output, Retrying):
+                    _note_retry(output)
+                else:
+                    await stream.write(reply.push(output))
+        raise _unfinished()
+
+    async def _turn(self) -> tuple[Turn, AsyncGenerator[Driven]]:
+        backend = self._service.backend
+        turn = Turn(self._request, self._service.policy, await backend.capabilities(), new_id=new_call_id)
+        events = drive(turn, backend, self._credentials)
+        return turn, cast("AsyncGenerator[Driven]", events)
+
+    # -- the pass-through road ------------------------------------------------------------------------------
+
+    def _forwarded(self) -> AbstractAsyncContextManager[Incoming]:
+        courier = self._service.courier
+        body = self._service.with_model_in_body(self._request, self._body)
+        return courier.send("POST", self._door.path, body=body, headers=self._credentials)
+
+    async def _forward_whole(self, send: Send) -> None:
+        async with self._forwarded() as answer:
+            if answer.status >= 400:
+                raise await answer.error()
+            await send_json(send, answer.status, await answer.read(), returned_headers(answer))
+
+    async def _forward_stream(self, stream: EventStream, send: Send) -> None:
+        async with self._forwarded() as answer:
+            if answer.status >= 400:
+                raise await answer.error()
+            if answer.content_type == "text/event-stream":
+                while piece := await answer.next_piece():
+                    await stream.write(piece)
+                await stream.end()
+            elif stream.started:
+                raise HttpError(502, "the backend was asked for a stream and did not send one")
+            else:
+                await send_json(send, answer.status, await answer.read(), returned_headers(answer))
+
+    # -- errors ---------------------------------------------------------------------------------------------
+
+    async def _answer_error(self, send: Send, error: Exception) -> None:
+        failure = describe(error)
+        _log_error(error, failure)
+        await send_failure(send, failure, self._door.error_body(failure))
+
+
+def _unfinished() -> StreamError:
+    return StreamError("the turn ended without saying that it was finished")
+
+
+def _note_retry(output: Retrying) -> None:
+    _log.info("attempt %d rejected (%s), asking again", output.attempt, output.reason)
+
+
+def _log_error(error: Exception, failure: Failure) -> None:
+    if isinstance(error, _EXPECTED):
+        # repr: a backend's sentence must not be able to forge log lines.
+        _log.warning("answered %d: %r", failure.status, failure.message)
+    else:
+        _log.error("answered %d: internal error", failure.status, exc_info=error)

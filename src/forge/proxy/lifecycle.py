@@ -1,0 +1,152 @@
+"""The command's life: signals, exit codes, and one clear line for whatever goes wrong.
+
+Exit codes: 0 after a stop that was asked for, 1 when the proxy could not start or its model server died,
+2 for flags that cannot be (the command line's own business), 130 when interrupted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from forge.errors import BackendUnreachableError, ForgeError
+from forge.proxy.error_response import describe
+from forge.proxy.runtime import Runtime
+from forge.proxy.server import BindError
+from forge.proxy.settings import Settings
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+_FORCED_CLOSE_SECONDS = 5.0
+
+
+class Stop:
+    """What signals ask for. The first asks for an orderly end, the second for an end."""
+
+    def __init__(self, on_first: Callable[[], None]) -> None:
+        self._on_first = on_first
+        self.asked = asyncio.Event()
+        self.forced = asyncio.Event()
+
+    def __call__(self) -> None:
+        """A signal arrived."""
+        if self.asked.is_set():
+            self.forced.set()
+        else:
+            self.asked.set()
+            self._on_first()
+
+    def install(self) -> None:
+        """Take SIGINT and SIGTERM (and SIGBREAK where it exists) from now on."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
+            number = getattr(signal, name, None)
+            if number is None:
+                continue
+            try:
+                loop.add_signal_handler(number, self)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self))
+
+
+class Screen:
+    """Where the command's words go; the announcement is made by the command line."""
+
+    def __init__(self, announce: Callable[[Runtime], None], say: Callable[[str], None]) -> None:
+        self.announce = announce
+        self.say = say
+
+
+def run(settings: Settings, screen: Screen) -> int:
+    """Run a proxy until a signal ends it; the exit code."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_run(settings, screen))
+
+
+async def _run(settings: Settings, screen: Screen) -> int:
+    stop = Stop(lambda: screen.say("Shutting down... (once more to end at once)"))
+    stop.install()
+    runtime = Runtime(settings)
+    forced = asyncio.create_task(stop.forced.wait())
+    try:
+        code = await _first_of(_live(runtime, stop, screen), forced)
+    except (ForgeError, BindError) as error:
+        screen.say(f"error: {why(error)}")
+        code = EXIT_FAILED
+    finally:
+        forced.cancel()
+    if code is None:
+        runtime.force()
+        code = EXIT_INTERRUPTED
+    # What was started is ended, also now; a third signal cannot change that.
+    async with asyncio.timeout(_FORCED_CLOSE_SECONDS if stop.forced.is_set() else None):
+        await runtime.aclose()
+    return code
+
+
+async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> int:
+    asked = asyncio.create_task(stop.asked.wait())
+    try:
+        opening = runtime.open(require_backend=True, on_waiting=lambda url: screen.say(_waiting(url)))
+        if await _first_of(_done(opening), asked) is None:
+            return EXIT_OK
+        serving = asyncio.create_task(runtime.serve(lambda: screen.announce(runtime)))
+        try:
+            await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+            runtime.stop()
+            await serving
+        finally:
+            await _cancelled(serving)
+    finally:
+        asked.cancel()
+    return EXIT_OK
+
+
+async def _first_of(work: Coroutine[Any, Any, int], ender: asyncio.Task[Any]) -> int | None:
+    """The result of ``work``, or None (with ``work`` cancelled) when ``ender`` is done first."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task, ender}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        await _cancelled(task)
+
+
+async def _done(work: Coroutine[Any, Any, None]) -> int:
+    await work
+    return EXIT_OK
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def why(error: Exception) -> str:
+    """One line: what went wrong and, where known, what to do about it."""
+    if isinstance(error, BackendUnreachableError):
+        return (
+            f"{describe(error).message}. Start it first, for example: llama-server -m model.gguf --jinja --port 8080; "
+            "or use --wait, or --backend embedded"
+        )
+    text = " ".join(str(error).split())
+    hint = getattr(error, "hint", "")
+    return f"{text} ({hint})" if hint else text
+
+
+def _waiting(url: str) -> str:
+    return f"waiting for the backend at {url} (nothing answers there yet)"
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop to run on: uvloop where there is uvloop."""
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop

@@ -1,0 +1,146 @@
+"""One proxy from the first socket to the last: opened, served, drained, closed, in that order.
+
+The command line and :class:`forge.proxy.ProxyServer` both run a :class:`Runtime`; they differ only in who tells
+it to stop and where its words go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from forge.core.capabilities import Capabilities
+from forge.errors import ForgeError, ServerStartError
+from forge.proxy.app import create_app
+from forge.proxy.backends import make_backend
+from forge.proxy.courier import Courier
+from forge.proxy.server import HTTPServer, bind
+from forge.proxy.service import Service
+from forge.proxy.settings import Settings
+
+if TYPE_CHECKING:
+    from forge.embedded import EmbeddedServer
+
+_log = logging.getLogger("forge.proxy")
+_PROBE_INTERVAL = 0.5
+
+
+class Runtime:
+    """A proxy's life. Call ``open``, then ``serve``; ``aclose`` always, whatever happened before."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.check()
+        self.settings = settings
+        self.capabilities: Capabilities | None = None
+        self.embedded: EmbeddedServer | None = None
+        self._listener: socket.socket | None = None
+        self._server: HTTPServer | None = None
+        self._service: Service | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients reach the proxy."""
+        port = self._server.port if self._server is not None else self.settings.port
+        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
+        return f"http://{host}:{port}"
+
+    @property
+    def backend_url(self) -> str:
+        """The backend's root, without credentials."""
+        return self._service.courier.shown_url if self._service is not None else ""
+
+    async def open(
+        self, *, require_backend: bool, on_waiting: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Take the port, then bring up (embedded) or look for (external) the backend.
+
+        With ``require_backend`` a backend that does not answer is an error, unless ``settings.wait``: then
+        ``on_waiting`` is called once with its URL and the call returns when it answers.
+
+        Raises:
+            BindError: the port cannot be had.
+            BackendUnreachableError: nothing answers at the backend's URL.
+            EmbeddedModelError: the embedded server or its model is not installed.
+            ServerStartError: the embedded server did not come up.
+        """
+        # The port comes first: it is the cheapest thing that can fail.
+        self._listener = bind(self.settings.host, self.settings.port)
+        url = await self._start_embedded() if self.settings.embedded else str(self.settings.backend_url)
+        courier = Courier(url, self.settings)
+        self._service = Service(self.settings, make_backend(self.settings, url), courier)
+        self._server = HTTPServer(create_app(self._service), self._listener, self.settings.limits)
+        if require_backend:
+            await self._find_backend(courier, on_waiting)
+        await self._probe()
+
+    async def serve(self, on_started: Callable[[], None]) -> None:
+        """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken.
+
+        Raises:
+            ServerStartError: the embedded model server ended by itself.
+        """
+        assert self._server is not None, "open() comes first"
+        serving = asyncio.create_task(self._server.serve(on_started))
+        if self.embedded is None:
+            await serving
+            return
+        watching = asyncio.create_task(self.embedded.wait())
+        try:
+            await asyncio.wait({serving, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if not serving.done():
+                self.stop()
+                await serving
+                log = self.embedded.log_path
+                raise ServerStartError(
+                    f"the embedded model server ended with status {watching.result()}; its log: {log}"
+                )
+        finally:
+            watching.cancel()
+
+    def stop(self) -> None:
+        """Take no new requests; ``serve`` returns when those in flight have ended or the deadline has passed."""
+        if self._server is not None:
+            self._server.stop()
+
+    def force(self) -> None:
+        """End now, cancelling what is in flight."""
+        if self._server is not None:
+            self._server.force()
+
+    async def aclose(self) -> None:
+        """Close connections, the port and the owned model server. Idempotent."""
+        try:
+            if self._service is not None:
+                await self._service.aclose()
+        finally:
+            if self._listener is not None:
+                self._listener.close()
+            if self.embedded is not None:
+                await self.embedded.aclose()
+
+    async def _start_embedded(self) -> str:
+        from forge import embedded
+        from forge.embedded.models import DEFAULT_MODEL
+
+        self.embedded = await embedded.start(self.settings.model or DEFAULT_MODEL)
+        return self.embedded.base_url
+
+    async def _find_backend(self, courier: Courier, on_waiting: Callable[[str], None]) -> None:
+        error = await courier.unreachable()
+        if error is None:
+            return
+        if not self.settings.wait:
+            raise error
+        on_waiting(courier.shown_url)
+        while await courier.unreachable() is not None:  # noqa: ASYNC110 - nothing tells us when a server comes up
+            await asyncio.sleep(_PROBE_INTERVAL)
+
+    async def _probe(self) -> None:
+        assert self._service is not None
+        # A backend that only answers callers with a key, or comes up later, is asked again with the first request.
+        with contextlib.suppress(ForgeError, TimeoutError):
+            self.capabilities = await self._service.backend.capabilities()

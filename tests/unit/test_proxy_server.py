@@ -1,0 +1,81 @@
+import asyncio
+import errno
+import socket
+
+import pytest
+
+from forge.proxy.server import BindError, HTTPServer, bind
+from forge.proxy.settings import Limits
+
+
+def test_a_taken_port_is_named():
+    with bind("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(BindError) as caught:
+            bind("127.0.0.1", port)
+    assert str(port) in str(caught.value)
+    assert caught.value.__cause__.errno == errno.EADDRINUSE
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_a_host_that_is_not_ours(host):
+    with pytest.raises(BindError) as caught:
+        bind(host, 0)
+    assert host in str(caught.value)
+
+
+def test_a_port_can_be_taken_again_at_once():
+    first = bind("127.0.0.1", 0)
+    port = first.getsockname()[1]
+    client = socket.create_connection(("127.0.0.1", port))
+    accepted, _ = first.accept()
+    accepted.close()  # the server's side closes first and stays in TIME_WAIT
+    client.close()
+    first.close()
+    bind("127.0.0.1", port).close()
+
+
+@pytest.mark.anyio
+async def test_a_stop_lets_the_request_in_flight_finish():
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def app(scope, receive, send):
+        entered.set()
+        await release.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    server = HTTPServer(app, bind("127.0.0.1", 0), Limits())
+    task = asyncio.create_task(server.serve(lambda: None))
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    await entered.wait()
+    server.stop()
+    await asyncio.sleep(0.3)  # longer than the server needs to see the stop
+    assert not task.done()
+    release.set()
+    assert (await reader.read()).endswith(b"ok")
+    await asyncio.wait_for(task, 5)
+    writer.close()
+
+
+@pytest.mark.anyio
+async def test_the_drain_has_a_deadline():
+    entered, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def app(scope, receive, send):
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    server = HTTPServer(app, bind("127.0.0.1", 0), Limits(drain_seconds=1))
+    task = asyncio.create_task(server.serve(lambda: None))
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    await entered.wait()
+    server.stop()
+    await asyncio.wait_for(task, 10)
+    assert cancelled.is_set()
+    writer.close()
