@@ -38,12 +38,12 @@ def embedded_installed() -> None:
 @pytest.fixture(scope="session")
 async def embedded_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
     """The embedded model server with Forge's tool-calling template; one for the whole session."""
-    async with await start(threads=2, parallel=2) as server:
+    async with await start(threads=1, parallel=2) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 async def toolless_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
     """The same model with the chat template in its file, which knows no tools."""
-    async with await start(threads=2, own_template=True) as server:
+    async with await start(threads=1, own_template=True) as server:
         yield server

@@ -18,6 +18,7 @@ from forge.errors import EmbeddedModelError
 from forge.serving import logs, process
 
 _TEMPLATE = Path(__file__).with_name("chatml_tools.jinja")
+_MOST_THREADS = 8  # small models gain nothing from more
 _NAME = "the embedded model server"
 
 
@@ -82,7 +83,7 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         port: loopback port; 0 takes a free one.
         context_length: tokens; None takes the model's default.
         parallel: requests served at once, sharing the context.
-        threads: CPU threads; 0 lets llama.cpp choose.
+        threads: CPU threads; 0 takes all cores but one.
         own_template: False serves the model with Forge's tool-calling chat template, True with the one in its
             file; None takes what suits the model.
         ready_timeout: seconds until the model must be loaded; None waits as long as it lives.
@@ -97,7 +98,7 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         *(sys.executable, "-P", "-m", "forge.embedded.server"),  # -P: no modules from the current folder
         *("--model", str(store.require(known)), "--alias", known.name, "--port", str(port)),
         *("--ctx-size", str(context_length or known.context_length), "--parallel", str(parallel)),
-        *("--threads", str(threads)),
+        *("--threads", str(threads or _spare_threads())),
     ]
     if not (known.own_template if own_template is None else own_template):
         argv += ["--chat-template-file", str(_TEMPLATE)]
@@ -110,6 +111,16 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
     )
     child, base_url = await process.start(launch, _announced_address)
     return EmbeddedServer(child, base_url, known.name)
+
+
+def _spare_threads() -> int:
+    """All cores but one, which stays for Forge and its client.
+
+    llama.cpp's threads spin while they wait for one another. When another process takes one of their cores, the
+    others burn theirs: on two busy cores two threads were measured to be several times slower than one.
+    """
+    allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return max(1, min(allowed - 1, _MOST_THREADS))
 
 
 def _require_runtime() -> None:
