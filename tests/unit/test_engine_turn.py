@@ -135,8 +135,8 @@ def test_text_leaves_piece_by_piece() -> None:
     turn = Turn(ask())
     turn.start()
 
-    assert turn.feed(TextDelta("It is ")) == [TextDelta("It is ")]
-    assert turn.feed(TextDelta("sunny.")) == [TextDelta("sunny.")]
+    assert turn.feed(TextDelta("It is")) == [TextDelta("It is")]
+    assert turn.feed(TextDelta(" sunny.")) == [TextDelta(" sunny.")]
 
 
 def test_reasoning_leaves_piece_by_piece() -> None:
@@ -368,6 +368,13 @@ def test_required_is_left_to_a_backend_that_honours_it() -> None:
     )
 
     assert played.requests[0].constraint is None
+
+
+def test_a_constrained_answer_cut_by_the_limit_shows_nothing() -> None:
+    played = play(ask(ToolChoice("required")), text_attempt('{"name": "get_weather", "arg', "length"))
+
+    assert played.text == ""
+    assert played.end.reason == "length"
 
 
 def test_named_constrains_to_that_tool() -> None:

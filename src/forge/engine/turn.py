@@ -148,23 +148,27 @@ class Turn:
             return []
         assert isinstance(delta, Finish)
         answer.finish = delta
-        outputs = self._segments(answer.end_text())
+        outputs = self._segments(answer, answer.end_text())
         return outputs + self._judge(answer)
 
     def _text(self, answer: Answer, delta: TextDelta) -> list[Output]:
         segments = answer.feed_text(delta.text)
-        outputs = self._segments(segments, delta)
+        outputs = self._segments(answer, segments, delta)
         if answer.constrained and self._plan.respond_injected:
             outputs += self._release.message(answer.constrained.respond_arguments(delta.text))
         return outputs
 
-    def _segments(self, segments: tuple[Segment, ...], delta: TextDelta | None = None) -> list[Output]:
+    def _segments(
+        self, answer: Answer, segments: tuple[Segment, ...], delta: TextDelta | None = None
+    ) -> list[Output]:
         outputs: list[Output] = []
         for segment in segments:
             if isinstance(segment, ReasoningSegment):
                 outputs += self._release.reasoning(ReasoningDelta(segment.text))
             elif isinstance(segment, RejectedSegment):
-                self._release.hold(segment.text)
+                # A constrained answer is in a form that Forge asked for; a piece of it is nothing to show.
+                if not answer.constrained:
+                    self._release.hold(segment.text)
             elif not isinstance(segment, CallSegment):
                 extra = delta.extra if delta is not None and delta.text == segment.text else None
                 outputs += self._release.text(TextDelta(segment.text, extra))
@@ -214,7 +218,7 @@ class Turn:
             for call in calls:
                 outputs.append(self._ready(call))
             return [*outputs, self._finished(answer, "tool_calls")]
-        outputs = self._release.fall_back(answer.text)
+        outputs = self._release.fall_back("" if answer.constrained else answer.text)
         chosen = first if first.text.strip() else answer
         reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
         return [*outputs, self._finished(chosen, reason)]
