@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from forge.core.reasoning import ReasoningReplay as ReasoningReplay
     from forge.core.reasoning import fold_and_serialize as fold_and_serialize
     from forge.core.runner import WorkflowRunner as WorkflowRunner
+    from forge.core.slot_worker import SlotWorker as SlotWorker
     from forge.core.steps import StepTracker as StepTracker
     from forge.core.workflow import ToolDef as ToolDef
     from forge.core.workflow import ToolSpec as ToolSpec
@@ -100,6 +101,7 @@ _MODULE_OF: dict[str, str] = {
         "forge.core.messages": "Message MessageMeta MessageRole MessageType ToolCallInfo",
         "forge.core.reasoning": "DEFAULT_REASONING_REPLAY REASONING_REPLAY_CHOICES ReasoningReplay fold_and_serialize",
         "forge.core.workflow": "ToolDef ToolSpec Workflow",
+        "forge.core.slot_worker": "SlotWorker",
         "forge.core.steps": "StepTracker",
         "forge.dialects.scanner": "ReplyScanner parse_tool_calls",
         "forge.prompts.nudges": "retry_nudge step_nudge",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forge.core.inference_loop import Inference, InferenceResult, OnChunk, prepare_backend_messages
+from forge.core.inference_loop import (
+    Extras,
+    Inference,
+    InferenceResult,
+    OnChunk,
+    Place,
+    Watchers,
+    prepare_backend_messages,
+)
 from forge.core.messages import Message
 from forge.core.reasoning import DEFAULT_REASONING_REPLAY, fold_and_serialize
 from forge.core.report import RunReport
@@ -92,22 +100,12 @@ async def run_inference(  # noqa: PLR0913, PLR0917 - the contract's signature
         tracker=error_tracker,
         tools=list(tool_specs),
         ids=call_ids or CallIds(tool_call_counter),
-        step_index=step_index,
-        step_hint=step_hint,
-        turn=step_index if turn is None else turn,
-        stream=stream,
-        on_chunk=on_chunk,
-        options={
-            "sampling": sampling,
-            "passthrough": passthrough,
-            "inbound_anthropic_body": inbound_anthropic_body,
-        },
-        raw_messages=raw_openai_messages,
-        raw_tools=raw_openai_tools,
+        place=Place(step_index, step_hint, step_index if turn is None else turn),
+        extras=Extras(sampling, passthrough, inbound_anthropic_body, raw_openai_messages, raw_openai_tools),
         headers=extra_headers,
         reasoning_replay=reasoning_replay,
         accept_partial=accept_partial,
-        on_message=on_message,
-        report=report,
+        watchers=Watchers(on_chunk if stream else None, on_message, report),
+        stream=stream,
     )
     return await inference.run(max_attempts)

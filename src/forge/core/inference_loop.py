@@ -92,6 +92,35 @@ def _answers(calls: Sequence[ToolCall], nudge: Nudge) -> list[str]:
     return [f"{prefix} {nudge.content}" if prefix else nudge.content] * len(calls)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where in a run the turn is: the index for compaction, what was done, and the number for new messages."""
+
+    step_index: int
+    step_hint: str
+    turn: int
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a caller adds to the request. Its own bodies are used only while nothing in them had to be changed."""
+
+    sampling: Mapping[str, Any] | None
+    passthrough: Mapping[str, Any] | None
+    inbound_anthropic_body: Mapping[str, Any] | None
+    raw_openai_messages: list[dict[str, Any]] | None
+    raw_openai_tools: list[dict[str, Any]] | None
+
+
+@dataclass(frozen=True)
+class Watchers:
+    """Who is told what happens, when it happens."""
+
+    on_chunk: OnChunk | None
+    on_message: OnMessage | None
+    report: RunReport | None
+
+
 @dataclass
 class Inference:
     """The state of one turn."""
@@ -103,19 +132,13 @@ class Inference:
     tracker: ErrorTracker
     tools: list[Any]
     ids: CallIds
-    step_index: int
-    step_hint: str
-    turn: int
-    stream: bool
-    on_chunk: OnChunk | None
-    options: dict[str, Any]
-    raw_messages: list[dict[str, Any]] | None
-    raw_tools: list[dict[str, Any]] | None
+    place: Place
+    extras: Extras
     headers: Mapping[str, str] | None
     reasoning_replay: str
     accept_partial: bool
-    on_message: OnMessage | None
-    report: RunReport | None
+    watchers: Watchers
+    stream: bool
     attempt: int = 0
     untouched: bool = True
     new_messages: list[Message] = field(default_factory=list)
@@ -147,7 +170,7 @@ class Inference:
     def _outgoing(self) -> list[dict[str, Any]]:
         """A new list for each attempt: clients and their doubles may keep it."""
         compacted = self.context.maybe_compact(
-            self.messages, step_index=self.step_index, step_hint=self.step_hint
+            self.messages, step_index=self.place.step_index, step_hint=self.place.step_hint
         )
         self.untouched = self.attempt == 0
         if compacted is not self.messages:
@@ -159,11 +182,11 @@ class Inference:
             self.messages,
             getattr(self.client, "api_format", "ollama"),
             self.reasoning_replay,
-            self.raw_messages,
+            self.extras.raw_openai_messages,
             use_raw_messages=self.untouched,
         )
         if warning:
-            message = user(warning, MessageType.CONTEXT_WARNING, self.turn)
+            message = user(warning, MessageType.CONTEXT_WARNING, self.place.turn)
             outgoing.append({"role": "user", "content": warning})
             self.new_messages.append(message)
             self._show(message)
@@ -192,14 +215,16 @@ class Inference:
 
     async def _ask(self, outgoing: list[dict[str, Any]], *, constrain: bool) -> LLMResponse:
         if constrain:
-            options = {**(self.options["passthrough"] or {}), **(self.options["sampling"] or {})}
-            return await constrained_attempt(self.client, outgoing, self.tools, options, self.headers)
+            fields = {**(self.extras.passthrough or {}), **(self.extras.sampling or {})}
+            return await constrained_attempt(self.client, outgoing, self.tools, fields, self.headers)
         # Users' doubles take exactly these keywords; what is optional is passed only when it is given.
-        options = dict(self.options)
-        if not self.untouched:
-            options["inbound_anthropic_body"] = None
-        if self.raw_tools is not None and self.attempt == 0:
-            options["raw_openai_tools"] = self.raw_tools
+        options: dict[str, Any] = {
+            "sampling": self.extras.sampling,
+            "passthrough": self.extras.passthrough,
+            "inbound_anthropic_body": self.extras.inbound_anthropic_body if self.untouched else None,
+        }
+        if self.extras.raw_openai_tools is not None and self.attempt == 0:
+            options["raw_openai_tools"] = self.extras.raw_openai_tools
         if self.headers is not None:
             options["extra_headers"] = self.headers
         if not self.stream:
@@ -216,14 +241,14 @@ class Inference:
                     final = chunk.response
                 elif chunk.type is ChunkType.TEXT_DELTA:
                     partial.append(chunk.content)
-                if self.on_chunk is not None:
-                    await self.on_chunk(chunk)
+                if self.watchers.on_chunk is not None:
+                    await self.watchers.on_chunk(chunk)
             if final is None:
                 raise StreamError
         except ForgeError as error:
             if partial:
                 # What was generated before the stream broke belongs to the conversation that the error carries.
-                half = assistant("".join(partial), MessageType.TEXT_RESPONSE, self.turn)
+                half = assistant("".join(partial), MessageType.TEXT_RESPONSE, self.place.turn)
                 error.messages = [*self.messages, half]
             raise
         finally:
@@ -279,21 +304,21 @@ class Inference:
         if not calls:
             text = response.content if isinstance(response, TextResponse) else ""
             return [
-                assistant(text or "", MessageType.TEXT_RESPONSE, self.turn),
-                user(nudge.content, MessageType.RETRY_NUDGE, self.turn),
+                assistant(text or "", MessageType.TEXT_RESPONSE, self.place.turn),
+                user(nudge.content, MessageType.RETRY_NUDGE, self.place.turn),
             ]
         ids = [self.ids.assign(call) for call in calls]
         return [
-            *call_messages(calls, ids, self.turn, result.text),
+            *call_messages(calls, ids, self.place.turn, result.text),
             *(
-                answer(call, call_id, text, MessageType.RETRY_NUDGE, self.turn)
+                answer(call, call_id, text, MessageType.RETRY_NUDGE, self.place.turn)
                 for call, call_id, text in zip(calls, ids, _answers(calls, nudge), strict=True)
             ),
         ]
 
     async def _announce_retry(self, nudge: Nudge) -> None:
-        if self.stream and self.on_chunk is not None:
-            await self.on_chunk(StreamChunk(ChunkType.RETRY, content=nudge.kind))
+        if self.watchers.on_chunk is not None:
+            await self.watchers.on_chunk(StreamChunk(ChunkType.RETRY, content=nudge.kind))
 
     def _append(self, message: Message) -> None:
         self.messages.append(message)
@@ -301,17 +326,17 @@ class Inference:
         self._show(message)
 
     def _show(self, message: Message) -> None:
-        if self.on_message is not None:
-            self.on_message(message)
+        if self.watchers.on_message is not None:
+            self.watchers.on_message(message)
 
     def _note(self, response: ValidationResult, call: _Call, *, partial: bool) -> None:
-        if self.report is None:
+        if self.watchers.report is None:
             return
         verdict = "accepted" if response.nudge is None else "partial" if partial else response.nudge.kind
         sources = (entry.call.source for entry in response.judged if entry.correction is None)
-        self.report.model_calls.append(
+        self.watchers.report.model_calls.append(
             ModelCall(
-                step=self.turn,
+                step=self.place.turn,
                 attempt=self.attempt,
                 verdict=verdict,
                 seconds=call.seconds,
