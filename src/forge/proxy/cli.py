@@ -193,4 +193,5 @@ def _log_to_stderr(*, verbose: bool) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
-    logging.getLogger("forge").setLevel(logging.DEBUG if verbose else logging.INFO)
+    logging.getLogger("forge").setLevel(logging.DEBUG if verbose else logging.WARNING)
+    logging.getLogger("forge.proxy").setLevel(logging.DEBUG if verbose else logging.INFO)

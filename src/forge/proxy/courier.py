@@ -70,7 +70,7 @@ class Courier:
             async with asyncio.timeout(_PROBE_SECONDS), self.send("GET", "/health", headers={}) as answer:
                 await answer.read()
         except BackendUnreachableError as error:
-            return error
+            return BackendUnreachableError(self.shown_url, error.cause)
         except TimeoutError as error:
             return BackendUnreachableError(self.shown_url, error)
         except (BackendError, StreamError):

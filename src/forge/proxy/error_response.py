@@ -7,6 +7,7 @@ of anything unexpected the caller learns that it happened, and the log learns th
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from msgspec import Struct
@@ -120,9 +121,9 @@ def describe(error: BaseException) -> Failure:
 
 def _cause(error: BackendUnreachableError) -> str:
     cause = error.cause
-    if isinstance(cause, OSError) and cause.strerror:
-        # Without the address, which the system's text repeats in several forms.
-        return cause.strerror
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        # The system's plain words, without the address that asyncio and aiohttp put into theirs.
+        return os.strerror(cause.errno)
     return str(cause) if cause is not None else "no answer"
 
 
