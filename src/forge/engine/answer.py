@@ -13,6 +13,7 @@ from forge.core.events import CallDelta, Finish, Started, Usage
 from forge.core.request import Tool
 from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
+from forge.dialects.toolbox import toolbox_of
 from forge.engine.constrained import ConstrainedReader
 
 
@@ -35,7 +36,7 @@ class Answer:
 
     def __init__(self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False) -> None:
         self.constrained = ConstrainedReader() if constrained else None
-        self._scanner = self.constrained or (ReplyScanner(tools) if scan else None)
+        self._scanner = self.constrained or (ReplyScanner(toolbox_of(tuple(tools))) if scan else None)
         self._native: dict[int, WrittenCall] = {}
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
@@ -165,6 +166,7 @@ def mask_url(url: str) -> str:
     return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, "***" if parts.query else "", ""))
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether ``host`` (a name or an address, with or without brackets) can only mean this machine."""
     name = host.strip("[]").rstrip(".").lower()
