@@ -22,7 +22,7 @@ _SIMPLE = {
 }
 _ESCAPE = re.compile(
     r"\\(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|u(?P<unit>[0-9a-fA-F]{4})|u\{(?P<point>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})|(?P<char>.))",
+    r"|u(?P<unit>[0-9a-fA-F]{4})|u\{(?P<point>[0-9a-fA-F]{1,6})\}|U(?P<wide>[0-9a-fA-F]{8})|x(?P<byte>[0-9a-fA-F]{2})|(?P<char>.))",
     re.DOTALL,
 )
 _DRIVE = re.compile(r"[A-Za-z]:\\(?!\\)")

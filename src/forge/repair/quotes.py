@@ -34,7 +34,7 @@ QUOTES = frozenset(CLOSERS)
 CLOSING = frozenset("".join(CLOSERS.values()))
 
 _KEY = (
-    r"(?:[\"'“”‘’＂`]([^\"'“”‘’＂`\n\\]{1,80}+)[\"'“”‘’＂`]\s*+[:：]"
+    r"(?:[\"'“”‘’＂`]((?:[^\"'“”‘’＂`\n\\]|\\.){1,80}+)[\"'“”‘’＂`]\s*+[:：]"
     r"|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//))"
 )
 KEY_AHEAD = re.compile(_KEY)
