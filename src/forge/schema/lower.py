@@ -1,24 +1,36 @@
-"""Schemas for constrained decoding: the union of the offered calls in what grammar compilers understand."""
+"""Schemas for constrained decoding: the union of the offered calls in what grammar compilers understand.
+
+What compilers take differs: llama.cpp's own converter knows no patterns beyond simple ones and refuses boolean
+subschemas, LLGuidance knows most of JSON Schema, vLLM's XGrammar lies between. What is written here was tried on
+llama-server with both of its compilers; everything else is given up, and said so.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from forge.core.request import Tool
+from forge.schema.bounded import (
+    MAX_ITEMS,
+    MAX_MEMBERS,
+    any_scalar,
+    anything,
+    bounded_number,
+    bounded_text,
+    fills_a_bound,
+)
 from forge.schema.fit import fits_type
+from forge.schema.merge import merge
 from forge.schema.understood import resolve_pointer
 from forge.schema.validate import compile_schema
 
-MAX_STRING = 4096
-"""Longest text a constrained call may hold: past this a small model is repeating itself."""
-MAX_ITEMS = 32
 MAX_DEPTH = 12
-_FORMATS = frozenset({"date", "date-time", "time", "uuid", "email", "ipv4", "ipv6"})
-_LOOK_AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9bBAZzGkpP]")
+MAX_NODES = 2000
+"""Subschemas written out for one tool; a recursive schema is cut off where it would exceed this."""
+
 _ANNOTATIONS = ("description", "title", "default", "examples")
 _UNSUPPORTED = (
     "not",
@@ -34,11 +46,10 @@ _UNSUPPORTED = (
     "maxContains",
     "propertyNames",
     "uniqueItems",
-    "multipleOf",
     "minProperties",
     "maxProperties",
 )
-_SCALAR_BOUND = 10**15
+__all__ = ["Lowered", "call_schema", "fills_a_bound"]
 
 
 class Lowered(Struct, frozen=True, kw_only=True):
@@ -51,10 +62,12 @@ class Lowered(Struct, frozen=True, kw_only=True):
 def call_schema(tools: Sequence[Tool]) -> Lowered:
     """The schema of one call of any of ``tools``: ``{"name": <tool>, "arguments": {…}}``.
 
-    Local references are written out, members beyond the declared ones are forbidden, unbounded texts and lists
-    get bounds (a small model otherwise runs on until its token limit), and what grammar compilers reject
-    (look-around, exotic formats, conditionals) is dropped and reported: the full schema still decides after
-    decoding. The top level is an ordinary dict, so that a client can add its engine's own options.
+    Local references are written out, members beyond the declared ones are forbidden, unbounded texts, lists and
+    integers get bounds (a small model otherwise runs on until its token limit; :func:`fills_a_bound` tells
+    afterwards whether such a bound cut something off), and what compilers reject (look-around, exotic formats,
+    conditionals) is dropped and reported: the full schema still decides after decoding. The top level is an
+    ordinary dict, so that a client can add its engine's own options, such as LLGuidance's
+    ``"x-guidance": {"whitespace_flexible": False}``.
     """
     given_up: list[str] = []
     calls = [_call(tool, given_up) for tool in tools]
@@ -64,11 +77,10 @@ def call_schema(tools: Sequence[Tool]) -> Lowered:
 
 def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
     compiled = compile_schema(tool.parameters)
-    lowering = _Lowering(compiled.schema, tool.name)
-    arguments = lowering.lower(compiled.schema, "", 0)
-    if not isinstance(arguments, dict):
-        arguments = {}
-    arguments = _as_object(arguments)
+    lowering = _Lowering(compiled.schema)
+    arguments = lowering.lower({**compiled.schema, "type": "object"}, "", 0)
+    if arguments is None:
+        arguments = {"type": "object", "properties": {}, "additionalProperties": False}
     given_up.extend(f"{tool.name}: {note}" for note in (*compiled.notes, *lowering.given_up))
     return {
         "type": "object",
@@ -78,33 +90,38 @@ def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
     }
 
 
-def _as_object(arguments: dict[str, Any]) -> dict[str, Any]:
-    if "anyOf" in arguments and "type" not in arguments:
-        return arguments
-    arguments = {**arguments, "type": "object"}
-    arguments.setdefault("properties", {})
-    if not arguments["properties"] and "patternProperties" not in arguments:
-        arguments.setdefault("additionalProperties", True)
-    arguments.setdefault("additionalProperties", False)
-    return arguments
-
-
 class _Lowering:
-    def __init__(self, root: dict[str, Any], tool: str) -> None:
-        self.root, self.tool = root, tool
+    """``lower`` gives None for a subschema that cannot be written out any more; its holder does without it."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self.root = root
         self.given_up: list[str] = []
         self.open: list[str] = []  # references being written out
+        self.nodes = 0
 
     def give_up(self, where: str, what: str) -> None:
-        self.given_up.append(f"{where or '/'} {what}")
+        if len(self.given_up) < 50:
+            self.given_up.append(f"{where or '/'} {what}")
 
-    def lower(self, schema: object, where: str, depth: int) -> Any:
+    def lower(self, schema: object, where: str, depth: int) -> dict[str, Any] | None:
+        if schema is False:
+            return None
         if not isinstance(schema, Mapping):
-            return schema if isinstance(schema, bool) else {}
-        if depth > MAX_DEPTH:
-            self.give_up(where, "nested too deep")
-            return {}
-        schema = self._conjoined(schema, where)
+            return anything()
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            self.give_up("", "deepest part of the schema")
+            return None
+        conjoined, refs = self._conjoined(schema, where)
+        if any(self.open.count(ref) >= 2 for ref in refs):
+            self.give_up("", "recursion beyond two levels")
+            return None
+        self.open.extend(refs)
+        lowered = self._conjoined_lower(conjoined, where, depth)
+        del self.open[len(self.open) - len(refs) :]
+        return lowered
+
+    def _conjoined_lower(self, schema: dict[str, Any], where: str, depth: int) -> dict[str, Any] | None:
         for keyword in _UNSUPPORTED:
             if keyword in schema:
                 self.give_up(where, keyword)
@@ -125,38 +142,45 @@ class _Lowering:
         fitting = [option for option in schema["enum"] if fits_type(option, frozenset(wanted))]
         return fitting or list(schema["enum"])
 
-    def _conjoined(self, schema: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-        """The schema with its reference and ``allOf`` merged into it."""
+    def _conjoined(self, schema: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+        """The schema with its reference and ``allOf`` merged into it, and the references that were followed."""
         merged: dict[str, Any] = dict(schema)
+        refs: list[str] = []
         for _ in range(16):
             parts = list(merged.pop("allOf", ()))
             ref = merged.pop("$ref", None)
-            if ref is not None:
+            if ref is not None and ref not in refs:
+                refs.append(ref)
                 parts.append(resolve_pointer(self.root, ref))
             if not parts:
                 break
             for part in parts:
                 if isinstance(part, Mapping):
-                    merged = _merge(merged, part, self, where)
-        return merged
+                    merged, conflicts = merge(merged, part)
+                    for keyword in conflicts:
+                        self.give_up(where, f"second {keyword}")
+        return merged, refs
 
-    def _union(self, schema: Mapping[str, Any], unions: list[list[Any]], where: str, depth: int) -> Any:
+    def _union(
+        self, schema: Mapping[str, Any], unions: list[list[Any]], where: str, depth: int
+    ) -> dict[str, Any] | None:
         if len(unions) > 1:
             self.give_up(where, "one of two unions")
         shared = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", *_ANNOTATIONS)}
-        branches = []
+        branches: list[dict[str, Any]] = []
         for one in unions[0]:
-            if not isinstance(one, Mapping):
-                continue
-            merged = _merge(dict(shared), one, self, where) if shared else one
-            branches.append(self.lower(merged, where, depth + 1))
-        return branches[0] if len(branches) == 1 else {"anyOf": branches or [{}]}
+            whole = merge(dict(shared), one)[0] if shared and isinstance(one, Mapping) else one
+            lowered = self.lower(whole, where, depth + 1)
+            if lowered is not None:
+                branches.extend(lowered["anyOf"] if set(lowered) == {"anyOf"} else [lowered])
+        return {"anyOf": branches} if len(branches) > 1 else branches[0] if branches else None
 
-    def _by_type(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
+    def _by_type(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any] | None:
         types = schema.get("type")
         if isinstance(types, list):
             lowered = [self._by_type({**schema, "type": one}, where, depth) for one in types]
-            return lowered[0] if len(lowered) == 1 else {"anyOf": lowered}
+            branches = [one for one in lowered if one is not None]
+            return {"anyOf": branches} if len(branches) > 1 else branches[0] if branches else None
         if types is None and ("properties" in schema or "required" in schema):
             types = "object"
         if types is None and ("items" in schema or "prefixItems" in schema):
@@ -167,105 +191,78 @@ class _Lowering:
             case "array":
                 return self._array(schema, where, depth)
             case "string":
-                return self._string(schema, where)
+                return self._scalar(bounded_text(schema, where.rpartition("/")[2]), where)
             case "integer" | "number":
-                return self._number(schema, str(types), where)
+                return self._scalar(bounded_number(schema, str(types)), where)
             case "boolean" | "null":
                 return {"type": types}
             case _:
-                return {}
+                return anything()
 
-    def _object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
-        properties = {
-            name: self.lower(node, f"{where}/{name}", depth + 1)
-            for name, node in schema.get("properties", {}).items()
-        }
+    def _scalar(self, bounded: tuple[dict[str, Any], list[str]], where: str) -> dict[str, Any]:
+        for what in bounded[1]:
+            self.give_up(where, what)
+        return bounded[0]
+
+    def _object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any] | None:
         required = [name for name in schema.get("required", ()) if isinstance(name, str)]
+        declared = {**schema.get("properties", {})}
         for name in required:
-            properties.setdefault(name, {})
-        if "patternProperties" in schema:
-            self.give_up(where, "patternProperties")
-        lowered: dict[str, Any] = {"type": "object", "properties": properties}
+            declared.setdefault(name, {})
+        properties: dict[str, Any] = {}
+        for name, node in declared.items():
+            lowered = self.lower(node, f"{where}/{name}", depth + 1)
+            if lowered is not None:
+                properties[name] = lowered
+            elif name in required:
+                return None
+        result: dict[str, Any] = {"type": "object", "properties": properties}
         if required:
-            lowered["required"] = required
+            result["required"] = required
+        result["additionalProperties"] = self._further_members(schema, where, depth) or False
+        if not declared and result["additionalProperties"]:
+            result["maxProperties"] = max(min(schema.get("maxProperties", MAX_MEMBERS), MAX_MEMBERS), 1)
+        return result
+
+    def _further_members(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any] | None:
+        """What members that are not declared may hold, None when there must be none."""
         extra = schema.get("additionalProperties")
-        if isinstance(extra, Mapping):
-            lowered["additionalProperties"] = self.lower(extra, f"{where}/*", depth + 1)
-        elif not properties and extra is not False:
-            lowered["additionalProperties"] = True
-        else:
-            lowered["additionalProperties"] = False
-        return lowered
+        patterns = schema.get("patternProperties")
+        if patterns:
+            self.give_up(where, "patternProperties")
+            if not isinstance(extra, Mapping):
+                extra = next(iter(patterns.values()))
+        if isinstance(extra, Mapping) and extra:
+            return self.lower(extra, f"{where}/*", depth + 1)
+        undescribed = (
+            not schema.get("properties") and not schema.get("required") and extra is not False and depth > 0
+        )
+        return any_scalar() if undescribed else None
 
-    def _array(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
-        lowered: dict[str, Any] = {"type": "array"}
-        prefix = schema.get("prefixItems")
-        if prefix:
-            lowered["prefixItems"] = [
-                self.lower(one, f"{where}/{i}", depth + 1) for i, one in enumerate(prefix)
-            ]
-        lowered["items"] = self.lower(schema.get("items", not prefix), f"{where}/*", depth + 1)
+    def _array(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any] | None:
+        result: dict[str, Any] = {"type": "array"}
         least = min(schema.get("minItems", 0), MAX_ITEMS)
+        most = max(min(schema.get("maxItems", MAX_ITEMS), MAX_ITEMS), least)
+        prefix = [
+            self.lower(one, f"{where}/{i}", depth + 1) for i, one in enumerate(schema.get("prefixItems", ()))
+        ]
+        items = (
+            None
+            if prefix and "items" not in schema
+            else self.lower(schema.get("items", {}), f"{where}/*", depth + 1)
+        )
+        if prefix:
+            whole = [one for one in prefix if one is not None]
+            result["prefixItems"] = whole
+            least = max(least, len(whole)) if len(whole) == len(prefix) else least
+            most = max(most, least) if items else len(whole)
+        elif items is None:
+            most = 0
+        if least > most:
+            return None
+        if items:
+            result["items"] = items
         if least:
-            lowered["minItems"] = least
-        lowered["maxItems"] = max(min(schema.get("maxItems", MAX_ITEMS), MAX_ITEMS), least)
-        return lowered
-
-    def _string(self, schema: Mapping[str, Any], where: str) -> dict[str, Any]:
-        lowered: dict[str, Any] = {"type": "string"}
-        pattern, form = schema.get("pattern"), schema.get("format")
-        if pattern is not None and (_LOOK_AROUND.search(pattern) or not _compiles(pattern)):
-            self.give_up(where, "pattern")
-            pattern = None
-        if form in _FORMATS:
-            return {**lowered, "format": form}
-        if form is not None:
-            self.give_up(where, f"format {form[:40]}")
-        if pattern is not None:
-            return {**lowered, "pattern": pattern}
-        least = min(schema.get("minLength", 0), MAX_STRING)
-        if least:
-            lowered["minLength"] = least
-        lowered["maxLength"] = max(min(schema.get("maxLength", MAX_STRING), MAX_STRING), least)
-        return lowered
-
-    def _number(self, schema: Mapping[str, Any], types: str, where: str) -> dict[str, Any]:
-        lowered: dict[str, Any] = {"type": types}
-        for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
-            bound = schema.get(keyword)
-            if bound is None:
-                continue
-            if abs(bound) <= _SCALAR_BOUND:
-                lowered[keyword] = bound
-            else:
-                self.give_up(where, keyword)
-        return lowered
-
-
-def _merge(one: dict[str, Any], other: Mapping[str, Any], lowering: _Lowering, where: str) -> dict[str, Any]:
-    """Both schemas in one, as far as that can be written down; the first wins where it cannot."""
-    merged = dict(one)
-    for keyword, value in other.items():
-        if keyword not in merged:
-            merged[keyword] = value
-        elif keyword == "properties":
-            merged[keyword] = {**value, **merged[keyword]}
-        elif keyword == "required":
-            merged[keyword] = list(dict.fromkeys([*merged[keyword], *value]))
-        elif keyword == "allOf":
-            merged[keyword] = [*merged[keyword], *value]
-        elif keyword in ("minimum", "exclusiveMinimum", "minLength", "minItems"):
-            merged[keyword] = max(merged[keyword], value)
-        elif keyword in ("maximum", "exclusiveMaximum", "maxLength", "maxItems"):
-            merged[keyword] = min(merged[keyword], value)
-        elif keyword not in _ANNOTATIONS and merged[keyword] != value:
-            lowering.give_up(where, f"second {keyword}")
-    return merged
-
-
-def _compiles(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return len(pattern) <= 500
+            result["minItems"] = least
+        result["maxItems"] = most
+        return result
