@@ -1,0 +1,121 @@
+"""What Forge does, on a small real model: ten tool-calling requests, straight to the model server and through Forge.
+
+    make demo
+
+Everything shown comes from this run. Nothing is left running, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import aiohttp
+import stack
+from calling import Answer, ask
+from cases import DEMO_CASES, Case
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from rich.text import Text
+
+from forge import embedded
+from forge.embedded.models import DEFAULT_MODEL, MODELS
+
+TOOL_CHOICE = "required"
+# Enough for any of these calls. The bare server needs a limit: a small model that is told to call, and does not,
+# goes on writing.
+MAX_TOKENS = 160
+_SHOWN = 110  # characters of an answer
+
+
+async def show(options: argparse.Namespace, console: Console) -> None:
+    model = MODELS[options.model]
+    console.print(f"Starting {model.title.split(':')[0]} on llama.cpp, and a Forge proxy in front of it.")
+    async with (
+        await embedded.start(model.name) as server,
+        stack.proxy("--backend-url", server.base_url, "--backend", "llamaserver") as forge_url,
+    ):
+        console.print(
+            f"Ten requests with {len(DEMO_CASES[0].tools)} tools each and tool_choice={TOOL_CHOICE!r}, first straight to "
+            "the model server, then through Forge.\n"
+        )
+        before = await ask_all(server.base_url, "straight", console)
+        after = await ask_all(forge_url, "through Forge", console)
+    console.print(answers_table(before, after))
+    console.print(totals_table(before, after))
+    how_to_go_on(console)
+
+
+async def ask_all(url: str, label: str, console: Console) -> list[Answer]:
+    async with aiohttp.ClientSession() as session:
+        shown = track(
+            DEMO_CASES, description=label, console=console, disable=not console.is_terminal, transient=True
+        )
+        return [await ask(session, url, case, TOOL_CHOICE, MAX_TOKENS) for case in shown]
+
+
+def answers_table(before: list[Answer], after: list[Answer]) -> Table:
+    table = Table(show_lines=True)
+    table.add_column("request", ratio=2)
+    table.add_column("straight: what the model wrote", ratio=3)
+    table.add_column("through Forge: what the client got", ratio=3)
+    for case, straight, guarded in zip(DEMO_CASES, before, after, strict=True):
+        table.add_row(Text(case.prompt), told(case, straight), told(case, guarded))
+    return table
+
+
+def told(case: Case, answer: Answer) -> Text:
+    """An answer as one cell: the verdict, then its beginning on one line."""
+    if answer.right:
+        verdict, style = "valid call", "green"
+    elif answer.valid:
+        verdict, style = f"valid call (of another tool than {case.right})", "yellow"
+    else:
+        verdict, style = "no valid call", "red"
+    line = " ".join(answer.wrote.split())
+    text = Text(verdict, style=style)
+    return text.append("\n" + (line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."), style="default")
+
+
+def totals_table(before: list[Answer], after: list[Answer]) -> Table:
+    table = Table(title="The same ten requests", title_justify="left")
+    for heading in ("", "valid calls", "of the right tool", "seconds", "tokens read", "tokens written"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for label, answers in (("straight", before), ("through Forge", after)):
+        table.add_row(
+            label,
+            f"{sum(answer.valid for answer in answers)} of {len(answers)}",
+            f"{sum(answer.right for answer in answers)} of {len(answers)}",
+            f"{sum(answer.seconds for answer in answers):.1f}",
+            f"{sum(answer.prompt_tokens for answer in answers):,}",
+            f"{sum(answer.tokens for answer in answers):,}",
+        )
+    return table
+
+
+def how_to_go_on(console: Console) -> None:
+    console.print(
+        "\nA call being valid means that the client can run it; whether it is the right one is up to the model.\n"
+        "This one is tiny. A better one is a flag away: python -m forge.embedded install --model qwen2.5-coder-1.5b\n"
+        "\nRun the proxy yourself, on this model or in front of your own server:\n"
+        "  .venv/bin/python -m forge.proxy --backend embedded\n"
+        "  .venv/bin/python -m forge.proxy --backend-url http://localhost:8080\n"
+        "and point any OpenAI client at it: base_url http://localhost:8081/v1, any API key.\n"
+        "Nothing of this demo is left running.",
+        highlight=False,
+        markup=False,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default=DEFAULT_MODEL, choices=list(MODELS))
+    # Without a terminal there is no width to ask for, and 80 columns hold no three cells of text.
+    console = Console(width=None if Console().is_terminal else 140)
+    stack.run(show(parser.parse_args(), console))
+
+
+if __name__ == "__main__":
+    main()
