@@ -319,7 +319,7 @@ TOOLS = [
 
 STRINGS = [
     "hello", "O'Brien said \"no\"", "a, b = c", "x = {'k': [1, 2]}", "}", "{{", "]", "line one\nline two", "\ttabbed",
-    "007", "true", "null", "12.50", '{"name": "ping", "arguments": {}}', "[1, 2, 3]", "```json\n{\"a\": 1}\n```",
+    "007", "true", "null", "12.50", '{"name": "ping", "arguments": {}}', "[1, 2, 3]", '```json\n{"a": 1}\n```',
     "use <b>bold</b> & co", "<tool_call>", "say </tool_call> twice </tool_call> ok", "<think>hm</think> done",
     "</function> then more", "see </parameter> in the docs", "<parameter=foo>bar</parameter> end", "[TOOL_CALLS] x",
     "C:\\new\\table", "\\d+\\s*", "日本語：「引用」，“quotes”", "emoji 🎉", "Observation: none", "Action: ping", "",

@@ -377,6 +377,47 @@ def test_a_constrained_answer_cut_by_the_limit_shows_nothing() -> None:
     assert played.end.reason == "length"
 
 
+LOOPING = '{"name": "get_weather", "arguments": {"city": "' + "the city of the " * 12
+
+
+def test_a_constrained_call_that_ran_away_is_asked_for_again_with_short_texts() -> None:
+    """The prompt stays the same: only what may be decoded changes, so nothing is appended."""
+    played = play(
+        ask(ToolChoice("required")),
+        text_attempt(LOOPING, "length"),
+        text_attempt('{"name": "get_weather", "arguments": {"city": "the city of the"}}'),
+    )
+
+    first, second = (request.constraint for request in played.requests)
+    assert first is not None
+    assert second is not None
+    assert first.longest_text is None
+    assert second.longest_text is not None
+    assert played.requests[1].messages == played.requests[0].messages
+    assert played.reasons == ["ran_away"]
+    assert played.calls == [("get_weather", {"city": "the city of the"})]
+    assert played.text == ""
+
+
+def test_a_call_that_runs_away_twice_is_cut_off() -> None:
+    played = play(
+        ask(ToolChoice("required")), text_attempt(LOOPING, "length"), text_attempt(LOOPING, "length")
+    )
+
+    assert played.calls == []
+    assert played.end.reason == "length"
+
+
+def test_a_long_text_that_is_cut_off_is_not_asked_for_again() -> None:
+    """It would be cut short by the bound as it was by the limit, and then look whole."""
+    long = '{"name": "get_weather", "arguments": {"city": "' + " ".join(str(n * n) for n in range(200))
+
+    played = play(ask(ToolChoice("required")), text_attempt(long, "length"))
+
+    assert len(played.requests) == 1
+    assert played.end.reason == "length"
+
+
 def test_named_constrains_to_that_tool() -> None:
     played = play(
         ask(ToolChoice("named", "read_file")),

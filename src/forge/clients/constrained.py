@@ -37,7 +37,7 @@ def constraint_fields(
 
     ``biased``: the caller has a ``logit_bias`` of its own, which is kept instead of the ban.
     """
-    lowered = call_schema(constraint.tools)
+    lowered = call_schema(constraint.tools, longest_text=constraint.longest_text)
     schema = {"name": "call", "schema": lowered.schema, "strict": True}
     fields = {"response_format": dumps({"type": "json_schema", "json_schema": schema})}
     bans = [[token, False] for token in banned_tokens]

@@ -100,9 +100,12 @@ class Constraint(Struct, frozen=True, kw_only=True):
     The model then writes one JSON object ``{"name": <tool>, "arguments": {...}}``. The client chooses the
     backend's own means (response_format, json_schema, grammar, ``format``) and lowers the schemas to what
     the backend's compiler understands.
+
+    ``longest_text``: characters that a text may have where its schema allows more; None leaves that to the client.
     """
 
     tools: tuple[Tool, ...]
+    longest_text: int | None = None
 
 
 class Request(Struct, frozen=True, kw_only=True):

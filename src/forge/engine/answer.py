@@ -15,6 +15,7 @@ from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
 from forge.dialects.toolbox import toolbox_of
 from forge.engine.constrained import ConstrainedReader
+from forge.engine.runaway import runs_in_circles
 
 
 class WrittenCall(Struct, kw_only=True):
@@ -34,8 +35,11 @@ class Answer:
     is a text segment.
     """
 
-    def __init__(self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False, short_texts: bool = False
+    ) -> None:
         self.constrained = ConstrainedReader() if constrained else None
+        self._short_texts = short_texts
         self._scanner = self.constrained or (ReplyScanner(toolbox_of(tuple(tools))) if scan else None)
         self._native: dict[int, WrittenCall] = {}
         self.segments: list[Segment] = []
@@ -117,6 +121,15 @@ class Answer:
         except ValueError:
             return True
         return False
+
+    @property
+    def ran_away(self) -> bool:
+        """Whether a constrained call was cut off while one of its unbounded texts went round in circles."""
+        if self.constrained is None or self._short_texts or self.constrained.inside_respond:
+            return False
+        if self.finish_reason != "length":
+            return False
+        return runs_in_circles("".join(self.raw_text))
 
     @property
     def finish_reason(self) -> str:

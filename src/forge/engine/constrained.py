@@ -26,6 +26,11 @@ class ConstrainedReader:
         self._opening = ""
         self._inside_respond = False
 
+    @property
+    def inside_respond(self) -> bool:
+        """Whether a ``respond`` call is being written, whose message is shown while it grows."""
+        return self._inside_respond
+
     def feed(self, piece: str) -> Reply:
         """Take a piece; a call is only known when the text is over."""
         self._pieces.append(piece)

@@ -62,7 +62,7 @@ class CheckedCall(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """``reason`` is "accepted" or the code of what is wrong.
 
-    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty.
+    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, ran_away.
     ``correction`` is the text for a user message when there is no call that it could answer.
     """
 
@@ -122,6 +122,10 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
         return Verdict(
             accepted=True, reason="accepted"
         )  # content_filter and the like are the backend's verdict
+    if answer.ran_away:
+        return Verdict(
+            accepted=False, reason="ran_away", detail="a text repeated itself until the token limit"
+        )
     if rules.must_call:
         broken = next(iter(answer.rejected), None)
         if cut and (level > 1 or (broken is not None and broken.reason == "cut_off")):

@@ -7,11 +7,20 @@ from msgspec import Struct
 from forge.engine.judge import Verdict
 from forge.engine.policy import Policy
 
+SHORT_TEXT = 80
+"""Characters of a text in an attempt that follows one which ran away: what such a model has to say is short."""
+
 
 class Step(Struct, frozen=True):
-    """The next attempt. ``constrain``: restrict decoding to the calls' schemas, if the backend can."""
+    """The next attempt.
+
+    ``constrain``: restrict decoding to the calls' schemas, if the backend can. ``short_texts``: and keep texts short.
+    ``correct``: tell the model what was wrong; an attempt that only ran away needs no words, only bounds.
+    """
 
     constrain: bool
+    short_texts: bool = False
+    correct: bool = True
 
 
 class Ladder:
@@ -45,4 +54,6 @@ class Ladder:
             self._announced += 1
         if used > limit:
             return None
+        if verdict.reason == "ran_away":
+            return Step(constrain=True, short_texts=True, correct=False)
         return Step(constrain=used == limit and verdict.tried_to_call)

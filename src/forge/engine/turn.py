@@ -35,7 +35,7 @@ from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment,
 from forge.engine.answer import Answer
 from forge.engine.correction import correction_messages
 from forge.engine.judge import CheckedCall, Verdict, best_of, judge
-from forge.engine.ladder import Ladder
+from forge.engine.ladder import SHORT_TEXT, Ladder
 from forge.engine.plan import Plan
 from forge.engine.policy import Policy
 from forge.engine.release import Release
@@ -202,9 +202,11 @@ class Turn:
         step = self._ladder.next(verdict)
         if step is None:
             return self._give_up()
-        self._appended += correction_messages(answer, verdict, self._new_id)
+        if step.correct:
+            self._appended += correction_messages(answer, verdict, self._new_id)
         retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
-        return [retrying, self._send(constrained=step.constrain and self._plan.can_constrain)]
+        constrained = step.constrain and self._plan.can_constrain
+        return [retrying, self._send(constrained=constrained, short_texts=step.short_texts)]
 
     def _give_up(self) -> list[Output]:
         """Never worse than without Forge: the best calls so far, else the first answer as it was written."""
@@ -247,15 +249,16 @@ class Turn:
 
     # -- small parts --------------------------------------------------------------------------------------
 
-    def _send(self, *, constrained: bool) -> Send:
+    def _send(self, *, constrained: bool, short_texts: bool = False) -> Send:
         plan = self._plan
-        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained)
+        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, short_texts=short_texts)
+        longest = SHORT_TEXT if short_texts else None
         self._first = self._first or self._answer
         self._release.begin()
         request = msgspec.structs.replace(
             plan.request,
             messages=plan.request.messages + self._appended,
-            constraint=Constraint(tools=plan.callable_tools) if constrained else None,
+            constraint=Constraint(tools=plan.callable_tools, longest_text=longest) if constrained else None,
         )
         return Send(request=request, attempt=len(self._records) + 1)
 

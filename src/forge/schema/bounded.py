@@ -98,6 +98,22 @@ def bounded_number(schema: Mapping[str, Any], types: str) -> tuple[dict[str, Any
     return result, given_up
 
 
+def with_short_texts(schema: dict[str, Any], longest: int) -> dict[str, Any]:
+    """A copy of a lowered schema whose texts have at most ``longest`` characters, or their ``minLength``."""
+
+    def shorten(node: Any) -> Any:
+        if isinstance(node, list):
+            return [shorten(one) for one in node]
+        if not isinstance(node, dict):
+            return node
+        if node.get("type") == "string" and "maxLength" in node:
+            return {**node, "maxLength": max(min(node["maxLength"], longest), node.get("minLength", 0))}
+        # Values of const and enum are data, whatever they look like.
+        return {key: value if key in ("const", "enum") else shorten(value) for key, value in node.items()}
+
+    return {key: shorten(value) for key, value in schema.items()}
+
+
 def fills_a_bound(arguments: object) -> bool:
     """Whether a text or list is exactly as long as a bound set here allows: it was probably cut off there."""
     todo = [arguments]

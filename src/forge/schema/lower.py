@@ -21,6 +21,7 @@ from forge.schema.bounded import (
     bounded_number,
     bounded_text,
     fills_a_bound,
+    with_short_texts,
 )
 from forge.schema.fit import fits_type
 from forge.schema.merge import merge
@@ -59,7 +60,7 @@ class Lowered(Struct, frozen=True, kw_only=True):
     given_up: tuple[str, ...] = ()
 
 
-def call_schema(tools: Sequence[Tool]) -> Lowered:
+def call_schema(tools: Sequence[Tool], *, longest_text: int | None = None) -> Lowered:
     """The schema of one call of any of ``tools``: ``{"name": <tool>, "arguments": {…}}``.
 
     Local references are written out, members beyond the declared ones are forbidden, unbounded texts, lists and
@@ -68,10 +69,14 @@ def call_schema(tools: Sequence[Tool]) -> Lowered:
     conditionals) is dropped and reported: the full schema still decides after decoding. The top level is an
     ordinary dict, so that a client can add its engine's own options, such as LLGuidance's
     ``"x-guidance": {"whitespace_flexible": False}``.
+
+    ``longest_text``: a tighter bound on all texts, in characters, where the schema asks for no longer ones.
     """
     given_up: list[str] = []
     calls = [_call(tool, given_up) for tool in tools]
     schema = calls[0] if len(calls) == 1 else {"anyOf": calls}
+    if longest_text is not None:
+        schema = with_short_texts(schema, longest_text)
     return Lowered(schema=schema, given_up=tuple(dict.fromkeys(given_up)))
 
 
