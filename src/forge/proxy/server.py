@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -18,6 +19,16 @@ import uvicorn
 
 from forge.proxy.http_protocol import bounded
 from forge.proxy.settings import Limits
+
+
+class _WithoutCancellations(logging.Filter):
+    """uvicorn logs a request that was cancelled, at a forced end, as an exception of the application."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
+logging.getLogger("uvicorn.error").addFilter(_WithoutCancellations())
 
 
 class BindError(OSError):

@@ -1,0 +1,217 @@
+"""The command as a process: exit codes, one clear line, signals, and nothing left behind."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals"),
+]
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+async def launch(*arguments, **environment):
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("FORGE_")}
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "forge.proxy",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**inherited, "PYTHONPATH": SOURCE, **environment},
+    )
+
+
+@asynccontextmanager
+async def running(*arguments, **environment):
+    """A started command and the URL that it printed."""
+    process = await launch("--port", "0", *arguments, **environment)
+    try:
+        first = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+        found = re.fullmatch(r"forge proxy running at (http://\S+)\n", first)
+        assert found, first + (await process.stderr.read()).decode()
+        yield process, found[1]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def ended(*arguments, **environment):
+    """Exit code and both outputs of a command that ends by itself."""
+    process = await launch(*arguments, **environment)
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    return process.returncode, out.decode(), err.decode()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        pytest.param([], "--backend-url", id="nothing-given"),
+        pytest.param(["--backend-url", "notaurl"], "--backend-url", id="no-url"),
+        pytest.param(["--backend-url", "http://h", "--max-retries", "-1"], "--max-retries", id="range"),
+        pytest.param(["--backend-url", "http://h", "--max-retries", "x"], "--max-retries", id="type"),
+        pytest.param(["--backend-url", "http://h", "--backend", "nope"], "--backend", id="choice"),
+        pytest.param(["--backend-u", "http://h"], "--backend-u", id="abbreviation"),
+        pytest.param(["--backend-url", "http://h", "--serialize"], "--serialize", id="later-flag"),
+        pytest.param(["--backend-url", "http://h", "extra"], "extra", id="argument"),
+        pytest.param(["--backend-url", "http://h", "--host", "0.0.0.0"], "--allow-anonymous", id="exposed"),
+    ],
+)
+async def test_bad_flags_cost_one_line_and_exit_code_2(arguments, named):
+    code, out, err = await ended(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert named in err
+
+
+async def test_a_dead_backend_costs_one_line_and_exit_code_1():
+    url = f"http://user:s3cret@127.0.0.1:{free_port()}"
+    code, out, err = await ended("--backend-url", url, "--port", "0")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "s3cret" not in err
+
+
+async def test_a_taken_port_costs_one_line_and_exit_code_1():
+    async with ScriptedServer() as backend:
+        code, out, err = await ended("--backend-url", backend.url, "--port", str(backend.port))
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert str(backend.port) in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_lets_the_request_in_flight_finish(number):
+    gate = Gate()
+    async with (
+        ScriptedServer([stream_text(["Hel", gate, "lo"])]) as backend,
+        running("--backend-url", backend.url) as (process, url),
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/v1/chat/completions", json={**CHAT, "stream": True}) as response,
+    ):
+        received = await response.content.readany()
+        process.send_signal(number)
+        assert b"Shutting down" in await process.stderr.readline()
+        gate.set()
+        received += await response.content.read()
+        assert received.endswith(b"data: [DONE]\n\n")
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_a_second_signal_ends_at_once():
+    async with (
+        ScriptedServer([stream_text(["Hel", Gate()])]) as backend,
+        running("--backend-url", backend.url) as (process, url),
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/v1/chat/completions", json={**CHAT, "stream": True}) as response,
+    ):
+        await response.content.readany()
+        process.send_signal(signal.SIGINT)
+        await process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 5) == 130
+        assert b"Traceback" not in await process.stderr.read()
+        await asyncio.wait_for(backend.chats[0].gone.wait(), 1)
+
+
+async def test_idle_connections_do_not_hold_up_the_end():
+    async with (
+        ScriptedServer([whole_text("a")]) as backend,
+        running("--backend-url", backend.url) as (process, url),
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.post(f"{url}/v1/chat/completions", json=CHAT) as response:
+            assert response.status == 200
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 5) == 0
+
+
+async def test_waiting_for_a_backend_and_stopping_meanwhile():
+    process = await launch("--backend-url", f"http://127.0.0.1:{free_port()}", "--port", "0", "--wait")
+    try:
+        assert b"waiting" in await asyncio.wait_for(process.stderr.readline(), 30)
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 5) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_the_key_from_the_environment_goes_to_the_backend_and_nowhere_else():
+    async with (
+        ScriptedServer([whole_text("a")]) as backend,
+        running("--backend-url", backend.url, "--allow-anonymous", FORGE_BACKEND_API_KEY="s3cret") as (
+            process,
+            url,
+        ),
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.post(f"{url}/v1/chat/completions", json=CHAT) as response:
+            await response.read()
+        process.terminate()
+        out, err = await process.communicate()
+        assert backend.chats[0].headers["authorization"] == "Bearer s3cret"
+    assert b"s3cret" not in out + err
+
+
+async def test_a_blank_key_in_the_environment_is_none():
+    async with (
+        ScriptedServer() as backend,
+        running("--backend-url", backend.url, FORGE_BACKEND_API_KEY=" ") as (process, _),
+    ):
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 5) == 0
+
+
+async def test_what_is_printed_tells_how_to_use_it():
+    async with (
+        ScriptedServer() as backend,
+        running("--backend-url", f"{backend.url}/v1", "--backend", "llamaserver") as (process, url),
+    ):
+        process.terminate()
+        out, _ = await process.communicate()
+    text = out.decode()
+    assert f"{url}/v1" in text
+    assert f"llamaserver at {backend.url}" in text
+    assert "4,096 tokens" in text
+    assert "\x1b" not in text
+
+
+async def test_requests_cannot_write_log_lines():
+    async with (
+        ScriptedServer() as backend,
+        running("--backend-url", backend.url, "--verbose") as (process, url),
+    ):
+        port = int(url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"GET /x%0a12:00:00%20fake%1b[31m HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
+        await reader.read()
+        writer.close()
+        process.terminate()
+        _, err = await process.communicate()
+    assert b"\x1b" not in err
+    assert b"\n12:00:00 fake" not in err
