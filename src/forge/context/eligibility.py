@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 from forge.core.messages import Message, MessageRole, MessageType
 
-NUDGES = frozenset({MessageType.STEP_NUDGE, MessageType.PREREQUISITE_NUDGE, MessageType.RETRY_NUDGE})
+# A tuple: it is searched by identity, while a set would call the enum's hash, which is slow.
+NUDGES = (MessageType.STEP_NUDGE, MessageType.PREREQUISITE_NUDGE, MessageType.RETRY_NUDGE)
 
 FIRST_ELIGIBLE = 2
 """The system prompt and the first user message are never touched."""
@@ -22,43 +21,43 @@ def eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
     """
     if keep_recent <= 0:
         return len(messages)
-    starts = _turn_starts(messages)
-    return FIRST_ELIGIBLE if len(starts) <= keep_recent else starts[-keep_recent]
+    turns = 0
+    end = FIRST_ELIGIBLE
+    for start, failed in _groups_backwards(messages):
+        if turns and failed:
+            end = start
+            continue
+        if turns == keep_recent:
+            return end
+        turns += 1
+        end = start
+    return FIRST_ELIGIBLE
 
 
-@dataclass
-class _Group:
-    """A run of messages with one step index."""
-
-    start: int
-    step: int
-    answered: bool = False
-    nudged: bool = False
-    progressed: bool = False
-
-    def add(self, message: Message) -> None:
-        kind = message.metadata.type
-        self.nudged |= kind in NUDGES
-        self.answered |= message.role is MessageRole.ASSISTANT
-        self.progressed |= kind in (MessageType.TOOL_RESULT, MessageType.SUMMARY, MessageType.USER_INPUT)
-
-    @property
-    def failed(self) -> bool:
-        return self.answered and self.nudged and not self.progressed
-
-
-def _turn_starts(messages: Sequence[Message]) -> list[int]:
-    groups: list[_Group] = []
-    for index in range(FIRST_ELIGIBLE, len(messages)):
-        step = messages[index].metadata.step_index
+def _groups_backwards(messages: Sequence[Message]) -> Iterator[tuple[int, bool]]:
+    """Runs of messages with one step index, the last one first: where each starts, and whether it only failed."""
+    start = len(messages)
+    current: int | None = None
+    answered = nudged = progressed = False
+    for index in range(len(messages) - 1, FIRST_ELIGIBLE - 1, -1):
+        message = messages[index]
+        step, kind = message.metadata.step_index, message.metadata.type
         if step is None:
             continue
-        if not groups or groups[-1].step != step:
-            groups.append(_Group(index, step))
-        groups[-1].add(messages[index])
-    return [
-        group.start for before, group in pairwise([None, *groups]) if group and not (before and before.failed)
-    ]
+        if step != current:
+            if current is not None:
+                yield start, answered and nudged and not progressed
+            current = step
+            answered = nudged = progressed = False
+        start = index
+        answered = answered or message.role is MessageRole.ASSISTANT
+        nudged = nudged or kind in NUDGES
+        progressed = progressed or kind in _PROGRESS
+    if current is not None:
+        yield start, answered and nudged and not progressed
+
+
+_PROGRESS = (MessageType.TOOL_RESULT, MessageType.SUMMARY, MessageType.USER_INPUT)
 
 
 def paired_results(messages: Sequence[Message]) -> set[int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import msgspec
 
 from forge.core.messages import Message
 from forge.core.request import Tool
@@ -21,9 +22,11 @@ def text_size(text: str) -> int:
 
 def message_size(message: Message) -> int:
     """Bytes that a message adds to the prompt: its content, and its calls with their arguments."""
-    size = text_size(message.content)
-    for call in message.tool_calls or ():
-        size += len(call.name) + text_size(_json(call.args or {}))
+    content = message.content
+    size = len(content) if content.isascii() else text_size(content)
+    if message.tool_calls:
+        for call in message.tool_calls:
+            size += len(call.name) + _json_size(call.args or {})
     return size
 
 
@@ -35,14 +38,16 @@ def estimate_tokens(messages: Iterable[Message]) -> int:
 def estimate_tool_tokens(tools: Sequence[Tool]) -> int:
     """Estimated tokens that the descriptions of tools take in every prompt."""
     size = sum(
-        text_size(tool.name) + text_size(tool.description) + text_size(_json(tool.parameters))
-        for tool in tools
+        text_size(tool.name) + text_size(tool.description) + _json_size(tool.parameters) for tool in tools
     )
     return size // BYTES_PER_TOKEN
 
 
-def _json(value: Any) -> str:
+def _json_size(value: Any) -> int:
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError):
-        return str(value)
+        return len(_encoder.encode(value))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return text_size(str(value))
+
+
+_encoder = msgspec.json.Encoder()

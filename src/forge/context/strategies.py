@@ -9,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Protocol
 
 from forge.context.eligibility import FIRST_ELIGIBLE, NUDGES, eligible_end, paired_results
+from forge.context.estimate import BYTES_PER_TOKEN, message_size
 from forge.context.estimate import estimate_tokens as _estimate_tokens
-from forge.core.messages import Message, MessageRole, MessageType
+from forge.core.messages import Message, MessageMeta, MessageRole, MessageType
 
 
 class CompactStrategy(ABC):
@@ -128,68 +130,51 @@ class TieredCompact(CompactStrategy):
             return list(messages), 0
         end = self._find_eligible_end(messages, self.keep_recent)
         paired = paired_results(messages)
+        rejected = _rejected_calls(messages, end, paired)
         # The server's count and the estimate differ by a factor; all phases are measured on the server's scale.
-        scale = max(initial_tokens / max(_estimate_tokens(messages), 1), 1.0)
-        for phase in (1, 2):
-            result = self._phase(messages, end, paired, phase)
-            tokens = int(_estimate_tokens(result) * scale) if result != messages else initial_tokens
+        size = sum(map(message_size, messages))
+        scale = max(initial_tokens * BYTES_PER_TOKEN / max(size, 1), 1.0) / BYTES_PER_TOKEN
+        result: list[Message] = messages
+        for phase, shrink in ((1, self._truncate), (2, _stub)):
+            result, saved = _without_corrections(messages, end, paired, rejected, shrink)
+            tokens = int((size - saved) * scale) if result != messages else initial_tokens
             if tokens < limits[phase]:
                 return result, phase
-        return self._phase(messages, end, paired, 3), 3
+        recent = len(messages) - max(end, FIRST_ELIGIBLE)
+        return _without_prose(result, len(result) - recent), 3
 
     @staticmethod
     def _find_eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
         return eligible_end(messages, keep_recent)
 
-    def _phase(self, messages: Sequence[Message], end: int, paired: set[int], phase: int) -> list[Message]:
-        rejected = _rejected_calls(messages, end, paired)
-        result = list(messages[:FIRST_ELIGIBLE])
-        for index in range(FIRST_ELIGIBLE, end):
-            message = messages[index]
-            kind = message.metadata.type
-            if kind in NUDGES:
-                continue
-            if kind is MessageType.TOOL_RESULT:
-                kept = self._shrink(message, paired=index in paired, phase=phase)
-                if kept is not None:
-                    result.append(kept)
-            elif message.tool_calls and rejected:
-                calls = [call for call in message.tool_calls if call.call_id not in rejected]
-                if len(calls) == len(message.tool_calls):
-                    result.append(message)
-                elif calls:
-                    result.append(dataclasses.replace(message, tool_calls=calls))
-                else:
-                    _drop_reasoning(result)
-            elif phase < 3 or kind not in (MessageType.REASONING, MessageType.TEXT_RESPONSE):
-                result.append(message)
-        result.extend(messages[max(end, FIRST_ELIGIBLE) :])
-        return result
-
-    def _shrink(self, message: Message, *, paired: bool, phase: int) -> Message | None:
-        if phase == 1:
-            return self._truncate(message)
-        return _stub(message) if paired else None
-
-    def _truncate(self, message: Message) -> Message:
+    def _truncate(self, message: Message, *, paired: bool) -> Message | None:
+        del paired  # a result that was only cut still answers its call
         limit = self.TRUNCATE_CHARS
         removed = len(message.content) - limit
         if removed <= 0 or message.content.startswith(_TRUNCATED, limit):
             return message
         note = f"{_TRUNCATED} {removed} chars removed{_how_to_get_back(message)}]"
-        return dataclasses.replace(message, content=message.content[:limit] + note)
+        return _with_content(message, message.content[:limit] + note, message.metadata)
 
 
 _TRUNCATED = "\n[Truncated —"
 
 
-def _stub(message: Message) -> Message:
-    """The line that stands for a removed result, so that its call stays answered."""
+def _stub(message: Message, *, paired: bool) -> Message | None:
+    """The line that stands for a removed result, so that its call stays answered; None where there is no call."""
+    if not paired:
+        return None
     note = f"[Removed — {len(message.content)} chars to save space{_how_to_get_back(message)}]"
-    meta = dataclasses.replace(
-        message.metadata, type=MessageType.SUMMARY, original_type=message.metadata.type
+    old = message.metadata
+    meta = MessageMeta(MessageType.SUMMARY, old.step_index, old.type, old.token_estimate)
+    return _with_content(message, note, meta)
+
+
+def _with_content(message: Message, content: str, metadata: MessageMeta) -> Message:
+    # dataclasses.replace would take most of the time of compacting a long conversation.
+    return Message(
+        message.role, content, metadata, message.tool_name, message.tool_call_id, message.tool_calls
     )
-    return dataclasses.replace(message, content=note, metadata=meta)
 
 
 def _how_to_get_back(message: Message) -> str:
@@ -205,10 +190,60 @@ def _rejected_calls(messages: Sequence[Message], end: int, paired: set[int]) -> 
     }
 
 
-def _drop_reasoning(result: list[Message]) -> None:
-    """Thinking that led only to rejected calls goes with them."""
+class _Shrink(Protocol):
+    def __call__(self, message: Message, *, paired: bool) -> Message | None: ...
+
+
+def _without_corrections(
+    messages: Sequence[Message], end: int, paired: set[int], rejected: set[str], shrink: _Shrink
+) -> tuple[list[Message], int]:
+    """Old corrections and the calls that they rejected removed, old results shrunk; and the bytes that this saved."""
+    result = list(messages[:FIRST_ELIGIBLE])
+    saved = 0
+    for index in range(FIRST_ELIGIBLE, end):
+        message = messages[index]
+        kind = message.metadata.type
+        kept: Message | None = message
+        if kind is MessageType.TOOL_RESULT:
+            kept = shrink(message, paired=index in paired)
+        elif kind in NUDGES:
+            kept = None
+        elif rejected and message.tool_calls:
+            kept = _without_calls(message, rejected)
+            if kept is None:
+                saved += _drop_reasoning(result)
+        if kept is not message:
+            saved += message_size(message) - (message_size(kept) if kept is not None else 0)
+        if kept is not None:
+            result.append(kept)
+    result.extend(messages[max(end, FIRST_ELIGIBLE) :])
+    return result, saved
+
+
+def _without_calls(message: Message, rejected: set[str]) -> Message | None:
+    calls = message.tool_calls or []
+    kept = [call for call in calls if call.call_id not in rejected]
+    if len(kept) == len(calls):
+        return message
+    return dataclasses.replace(message, tool_calls=kept) if kept else None
+
+
+def _without_prose(messages: list[Message], end: int) -> list[Message]:
+    """The model's thinking and texts removed from the messages before ``end``."""
+    prose = (MessageType.REASONING, MessageType.TEXT_RESPONSE)
+    return [
+        message
+        for index, message in enumerate(messages)
+        if not (FIRST_ELIGIBLE <= index < end and message.metadata.type in prose)
+    ]
+
+
+def _drop_reasoning(result: list[Message]) -> int:
+    """Thinking that led only to rejected calls goes with them; returns its bytes."""
+    size = 0
     while len(result) > FIRST_ELIGIBLE and result[-1].metadata.type is MessageType.REASONING:
-        result.pop()
+        size += message_size(result.pop())
+    return size
 
 
 def _current_question(messages: Sequence[Message], end: int) -> list[Message]:
