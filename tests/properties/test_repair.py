@@ -25,9 +25,27 @@ values = st.recursive(
 objects = st.dictionaries(names, values, max_size=6)
 # Text made of what the reader gives a meaning, so that random text reaches its corners.
 fragments = st.sampled_from(
-    list("{}[]()\"'`,:;=+-#/\\ \n\t“”，：｛｝")
-    + ['"a"', "'b'", "key", "12", "0.5", "true", "None", "NaN", "//", "/*", "*/"]
-    + ['"""', "\\n", "\\u12", "```", "</tool_call>", "<|", '": "', '", "', '"}', "é", "😀", "\ud800"]
+    [
+        *"{}[]()\"'`,:;=+-#/\\ \n\t“”，：｛｝",
+        *(
+            '"a"',
+            "'b'",
+            "key",
+            "12",
+            "0.5",
+            "true",
+            "None",
+            "NaN",
+            "//",
+            "/*",
+            "*/",
+            '"""',
+            "\\n",
+            "\\u12",
+            "```",
+        ),
+        *("</tool_call>", "<|", '": "', '", "', '"}', "é", "😀", "\ud800"),
+    ]
 )
 noise = st.lists(fragments, max_size=60).map("".join) | st.text()
 

@@ -15,6 +15,7 @@ from forge.schema.problems import shown
 MAX_DEPTH = 48
 """Values nested deeper than this are left as they are."""
 
+_SPARE = 1000
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
 _INTEGRAL = re.compile(r"([+-]?\d{1,400})\.0+")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
@@ -36,8 +37,11 @@ def coerce(value: Any, schema: dict[str, Any], *, text_values: bool = False) -> 
 
 
 class _Coercer:
-    def __init__(self, root: dict[str, Any], *, text_values: bool) -> None:
+    """``spare`` is how many more branches of unions may be tried in vain, shared by all attempts at one value."""
+
+    def __init__(self, root: dict[str, Any], *, text_values: bool, spare: list[int] | None = None) -> None:
         self.view = SchemaView(root)
+        self.spare = [_SPARE] if spare is None else spare
         self.ledger = Ledger()
         self.text_values = text_values
 
@@ -66,26 +70,35 @@ class _Coercer:
 
     def _union(self, value: Any, alternatives: list[Any], path: str, depth: int) -> Any:
         """Coerce into the branch that fits best as it stands, else into the first that a conversion makes fit."""
-        ranked = sorted(alternatives[:24], key=lambda one: self.view.misfit(value, one))
+        ranked = sorted(alternatives[:24], key=lambda one: (self.view.misfit(value, one), self._is_list(one)))
         best = self.view.misfit(value, ranked[0]) if ranked else 0
-        if best < 100:
-            ranked = ranked if self._null_text(value, ranked) else ranked[:1]
+        if self._null_text(value):
+            ranked.sort(key=lambda one: self._types(one) != frozenset({"null"}))
+        elif best < 100:
+            ranked = ranked[:1]
         for branch in ranked:
-            attempt = _Coercer(self.view.root, text_values=self.text_values)
-            converted = attempt.convert(value, branch, path, depth + 1)
+            attempt = _Coercer(self.view.root, text_values=self.text_values, spare=self.spare)
+            converted = attempt.convert(value, branch, path, depth + 2)
             if self.view.misfit(converted, branch) < 100 and (best < 100 or self._clear(converted, branch)):
                 for fix in attempt.ledger.fixes:
                     self.ledger.add(fix)
                 return converted
+            self.spare[0] -= 1
+            if self.spare[0] <= 0:
+                break
         return value
 
     def _clear(self, converted: Any, branch: Any) -> bool:
         return isinstance(converted, dict | list) or self.view.misfit(converted, branch) == 0
 
-    def _null_text(self, value: Any, alternatives: list[Any]) -> bool:
-        if not self.text_values or not isinstance(value, str) or value.strip() not in ("null", "None"):
-            return False
-        return any(self.view.types(self.view.conjuncts(one)) == frozenset({"null"}) for one in alternatives)
+    def _null_text(self, value: Any) -> bool:
+        return self.text_values and isinstance(value, str) and value.strip() in ("null", "None")
+
+    def _types(self, schema: object) -> frozenset[str] | None:
+        return self.view.types(self.view.conjuncts(schema))
+
+    def _is_list(self, schema: object) -> bool:
+        return self._types(schema) == frozenset({"array"})
 
     # -- types --
 
@@ -139,7 +152,7 @@ class _Coercer:
         if isinstance(value, list):
             return value
         items = self.view.item_schema(parts, 0)
-        probe = _Coercer(self.view.root, text_values=self.text_values)
+        probe = _Coercer(self.view.root, text_values=self.text_values, spare=self.spare)
         item = probe.convert(value, items, f"{path}/0", depth + 1)
         if self.view.misfit(item, items) >= 100 or (isinstance(value, dict) and items is None):
             return value

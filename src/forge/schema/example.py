@@ -29,6 +29,8 @@ def example_arguments(view: SchemaView, *, named: frozenset[str] = frozenset()) 
 def _example(
     view: SchemaView, schema: object, name: str, depth: int, named: frozenset[str] = frozenset()
 ) -> Any:
+    if depth > _MAX_DEPTH * 2:
+        return None
     parts = view.conjuncts(schema)
     for part in parts:
         if "const" in part:
@@ -44,7 +46,7 @@ def _example(
     types = view.types(parts)
     if types is None:
         for alternatives in view.branches(parts):
-            return _example(view, _first_real(view, alternatives), name, depth, named)
+            return _example(view, _first_real(view, alternatives), name, depth + 1, named)
     if types is None and any("properties" in part for part in parts):
         types = frozenset({"object"})
     return _of_type(view, parts, types, name, depth, named)
@@ -82,7 +84,7 @@ def _object(
     shown += [name for name in required if name not in known]
     result: dict[str, Any] = {}
     if depth < _MAX_DEPTH:
-        for name in shown[:_MAX_MEMBERS]:
+        for name in shown[: _MAX_MEMBERS if depth == 0 else _MAX_MEMBERS // 2]:
             result[name] = _example(view, view.property_schema(parts, name), name, depth + 1)
     return result
 

@@ -8,6 +8,9 @@ from typing import Any
 from forge.schema.problems import type_name
 from forge.schema.understood import resolve_pointer
 
+_WRONG_TYPE = 100
+_WRONG_TAG = 60  # a branch's own constant: no conversion makes up for it
+_LOOKS = 300
 _LIMIT = 24
 """Conjuncts looked at for one value; a schema that nests more is understood in part."""
 
@@ -15,10 +18,11 @@ _LIMIT = 24
 class SchemaView:
     """Looks at the subschemas of one understood schema with their references and ``allOf`` laid open."""
 
-    __slots__ = ("root",)
+    __slots__ = ("_left", "root")
 
     def __init__(self, root: dict[str, Any]) -> None:
         self.root = root
+        self._left = 0
 
     def conjuncts(self, schema: object) -> list[dict[str, Any]]:
         """Every object schema that a value must fit at once: the schema, what it refers to, its ``allOf``."""
@@ -80,24 +84,32 @@ class SchemaView:
                 known.append(part["items"])
         return _merged(known)
 
-    def misfit(self, value: object, schema: object, depth: int = 0) -> int:
-        """0 for a value that fits as far as looked; else how badly: a wrong type or tag weighs most."""
+    def misfit(self, value: object, schema: object) -> int:
+        """0 for a value that fits as far as looked; else how badly: a wrong type or tag weighs most.
+
+        Looks at a bounded number of subschemas, so that schemas that refer to themselves cost no more than others.
+        """
+        self._left = _LOOKS
+        return self._misfit(value, schema, 0)
+
+    def _misfit(self, value: object, schema: object, depth: int) -> int:
         if schema is False:
-            return 100
-        if not isinstance(schema, dict) or depth > 6:
+            return _WRONG_TYPE
+        self._left -= 1
+        if not isinstance(schema, dict) or depth > 6 or self._left < 0:
             return 0
         parts = self.conjuncts(schema)
         types = self.types(parts)
         if types is not None and not fits_type(value, types):
-            return 100
-        score = sum(20 for part in parts if not _listed(value, part))
+            return _WRONG_TYPE
+        score = sum(_unlisted(value, part) for part in parts)
         for alternatives in self.branches(parts):
-            score += min(self.misfit(value, one, depth + 1) for one in alternatives[:_LIMIT])
+            score += min(self._misfit(value, one, depth + 1) for one in alternatives[:_LIMIT])
         if isinstance(value, dict):
             score += self._object_misfit(value, parts, depth)
         elif isinstance(value, list):
             for index, item in enumerate(value[:8]):
-                score += min(10, self.misfit(item, self.item_schema(parts, index), depth + 1))
+                score += min(10, self._misfit(item, self.item_schema(parts, index), depth + 1))
         return score
 
     def _object_misfit(self, value: dict[Any, Any], parts: list[dict[str, Any]], depth: int) -> int:
@@ -109,8 +121,8 @@ class SchemaView:
         closed = any(part.get("additionalProperties") is False for part in parts)
         for name, member in list(value.items())[:64]:
             if name in known:
-                inner = self.misfit(member, self.property_schema(parts, name), depth + 1)
-                score += min(inner, 20)
+                inner = self._misfit(member, self.property_schema(parts, name), depth + 1)
+                score += min(inner, 20 if inner == _WRONG_TYPE else _WRONG_TAG)
             elif known:
                 score += 5 if closed else 1
         return score
@@ -122,10 +134,13 @@ def fits_type(value: object, types: frozenset[str]) -> bool:
     return name in types or (name == "integer" and "number" in types)
 
 
-def _listed(value: object, part: dict[str, Any]) -> bool:
+def _unlisted(value: object, part: dict[str, Any]) -> int:
     if "const" in part and not same(value, part["const"]):
-        return False
-    return "enum" not in part or any(same(value, option) for option in part["enum"])
+        return _WRONG_TAG
+    options = part.get("enum")
+    if options is None or any(same(value, option) for option in options):
+        return 0
+    return _WRONG_TAG if len(options) == 1 else 20
 
 
 def same(one: object, other: object) -> bool:

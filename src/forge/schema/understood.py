@@ -81,6 +81,9 @@ def _drop_dangling(root: dict[str, Any], holders: list[dict[str, Any]], notes: l
     notes.extend(f"$ref {holder.pop('$ref')[:80]!r} names nothing in the schema" for holder in dangling)
 
 
+_DROPPED = object()
+"""A keyword's value that was left out, with a note of its own."""
+
 _Reader = Callable[["_SchemaReader", Any, str, int], Any]
 
 
@@ -108,6 +111,8 @@ class _SchemaReader:
             if read is None:
                 continue
             kept = read(self, value, f"{where}/{keyword}", depth + 1)
+            if kept is _DROPPED:
+                continue
             if kept is None:
                 self.note(where, f"{keyword} is malformed")
             else:
@@ -251,7 +256,7 @@ def _ref(reader: _SchemaReader, value: Any, where: str, _: int) -> Any:
     if isinstance(value, str) and (value == "#" or value.startswith("#/")):
         return value
     reader.note(where, "only local references are followed")
-    return None
+    return _DROPPED
 
 
 def _format(_: _SchemaReader, value: Any, where: str, depth: int) -> Any:  # noqa: ARG001
