@@ -7,13 +7,14 @@ from collections.abc import Generator
 
 from forge.dialects.candidate import Candidate
 from forge.dialects.cursor import Need
+from forge.dialects.json_arguments import arguments
 from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
 from forge.dialects.notation import Notation, Opener, Where
 from forge.dialects.pythonic import source_call
 from forge.dialects.toolbox import CALL_KEYS
-from forge.dialects.units import arguments, report, source_list
+from forge.dialects.units import report, source_list
 
 _KEY = re.compile(r"[\w.$\\-]*")
 _QUOTES = "\"'“”‘"

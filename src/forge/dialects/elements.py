@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
-from forge.dialects.json_unit import json_unit
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
 from forge.dialects.verbatim import cdata, ends_call, goes_on, stripped, union
@@ -64,8 +64,8 @@ _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for w
 ELEMENT_HEADS = Literals(_BY_HEAD)
 _GT = Literals((">", "/>"))
 _NAME_END = re.compile(r"[^<>\n\"'/]*")
-_WRAPPER_ENDS = Literals((*END_TAGS, *CHAT_TOKENS))
-_OUTER = Literals((*_WRAPPER_ENDS.words, "</s>", "```"))
+_WRAPPER_ENDS = Literals(END_TAGS)
+_OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
 _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
 
 
@@ -81,7 +81,7 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     tool = cur.tools.get(name)
     body = cur.pos
     yield from cur.space()
-    if (yield from cur.peek()) == "{":
+    if begins_arguments((yield from cur.peek())):
         return (yield from _json_body(cur, name, words, start))
     if (yield from cur.sees(words.opens)) is None and (yield from cur.sees(words.ends)) is None:
         if tool is None or not (yield from cur.at_end()):
@@ -204,14 +204,7 @@ def _declared(cur: Candidate, name: str) -> Need[bool]:
 
 
 def _json_body(cur: Candidate, name: str, words: _Words, start: int) -> Need[bool]:
-    value = yield from json_unit(cur, _JSON_BODY)
-    tool = cur.tools.get(name)
-    if value.state != "read" or value.open:
-        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
-    elif tool is None:
-        cur.missed(Missed("unknown_tool", name), start)
-    else:
-        cur.found(Found(tool, value.value, fixes=value.fixes), start)
+    yield from arguments(cur, name, start, _JSON_BODY)
     yield from cur.space()
     yield from cur.literal(words.ends)
     return True
@@ -243,16 +236,9 @@ def named_element(cur: Candidate, head: str, start: int, marks: Literals) -> Nee
     wrapper = yield from cur.literal(_ARGUMENT_TAGS)
     yield from cur.space()
     closers = Literals(("</" + wrapper[1:],)) if wrapper else marks
-    tool = cur.tools.get(name)
-    if (yield from cur.peek()) != "{":
+    if not begins_arguments((yield from cur.peek())):
         return False
-    value = yield from json_unit(cur, union(closers, CALL_END))
-    if value.state != "read" or value.open:
-        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
-    elif tool is None:
-        cur.missed(Missed("unknown_tool", name), start)
-    else:
-        cur.found(Found(tool, value.value, fixes=value.fixes), start)
+    yield from arguments(cur, name, start, union(closers, CALL_END))
     yield from cur.space()
     if wrapper:
         yield from cur.literal(closers)

@@ -10,7 +10,7 @@ from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS
 from forge.dialects.notation import Notation, anywhere
-from forge.dialects.units import SEPARATORS, unit
+from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 from forge.dialects.verbatim import stripped
 
 _FENCE = Literals(("```",))
@@ -34,6 +34,7 @@ _MAYBE = (
     "plain",
 )
 _END = Literals(("```", *CHAT_TOKENS))
+_TOKENS = Literals(CHAT_TOKENS)
 _CODE_END = Literals(("\n```",))
 _TOOL_NAME = Literals(("TOOL_NAME:", "Tool_name:", "tool_name:"))
 _BEGIN = Literals(("BEGIN_ARG:",))
@@ -63,13 +64,13 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
 def _calls(cur: Candidate, *, marked: bool) -> Need[bool]:
     """Nothing but calls up to the closing fence (or the end of the reply)."""
     while True:
-        yield from cur.run(SEPARATORS)
+        yield from cur.run(AFTER_CALL if cur.anything else SEPARATORS)
         if (yield from cur.at_end()):
             return cur.anything
         if (yield from cur.literal(_FENCE)) is not None:
             return cur.anything
-        if cur.anything and (yield from cur.sees(_END)) is not None:
-            return True
+        if cur.anything and (yield from cur.literal(_TOKENS)) is not None:
+            continue
         if not (yield from _one(cur, marked=marked)):
             return False
 

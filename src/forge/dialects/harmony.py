@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
-from forge.dialects.json_unit import json_unit
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.notation import Notation, Opener, Where, anywhere
 
@@ -57,14 +57,8 @@ def _call(cur: Candidate, name: str, start: int) -> Need[None]:
     yield from cur.space()
     tool = cur.tools.get(name)
     body = cur.pos
-    if (yield from cur.peek()) in ("{", "｛"):
-        value = yield from json_unit(cur, _ENDS)
-        if value.state != "read" or value.open:
-            cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
-        elif tool is None:
-            cur.missed(Missed("unknown_tool", name), start)
-        else:
-            cur.found(Found(tool, value.value, fixes=value.fixes), start)
+    if begins_arguments((yield from cur.peek())):
+        yield from arguments(cur, name, start, _ENDS)
         yield from cur.space()
         yield from cur.literal(_ENDS_CALL)
         return
@@ -112,7 +106,7 @@ def _plain(cur: Candidate, name: str, start: int) -> Need[bool]:
     yield from cur.space()
     yield from cur.literal(_TYPES)
     yield from cur.space()
-    if (yield from cur.peek()) != "{":
+    if not begins_arguments((yield from cur.peek())):
         if (yield from cur.at_end()):
             cur.missed(Missed("cut_off", name), start)
             return True

@@ -96,7 +96,9 @@ class JsonLexer:
                 return self._stop(text, match.start()), Event.MARK
             at = match.end()
             if self.state != self._plain:
-                self.state = self._plain
+                ended, self.state = self.in_string, self._plain
+                if ended and not self.stack:
+                    return self._stop(text, at), Event.CLOSED  # the value is a string
                 continue
             before = text[match.start() - 1] if match.start() else self._before
             closed = self._structure(found, before)

@@ -8,11 +8,11 @@ from collections.abc import Generator
 from forge.core.request import Tool
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import BLANKS, Need
+from forge.dialects.json_arguments import arguments
 from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CALL_END, CHAT_TOKENS
 from forge.dialects.notation import Notation, Opener, Where
-from forge.dialects.units import arguments
 from forge.dialects.verbatim import goes_on, stripped, union
 from forge.repair.tolerant import read_json
 
@@ -99,6 +99,14 @@ def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[Non
             return
         cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
         return
+    if fenced:
+        begin = cur.pos
+        stop, found = yield from cur.until(_FENCE)
+        if found is None:
+            cur.missed(Missed("cut_off", name), start)
+        else:
+            _report(cur, tool, name, cur.tape.slice(begin, stop).strip(), start)
+        return
     cur.pos = line
     text = (yield from cur.run(_LINE)).strip()
     if not text:
@@ -123,7 +131,10 @@ def _report(cur: Candidate, tool: Tool | None, name: str, value: object, start: 
         return
     declared = cur.tools.parameters(tool)
     required = cur.tools.required(tool)
-    if len(required) == 1 or (not required and len(declared) == 1):
+    encoded = isinstance(value, str) and value.startswith("{")
+    listed = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict)
+    lone = len(required) == 1 or (not required and len(declared) == 1)
+    if lone and not encoded and not listed:
         key = required[0] if required else next(iter(declared))
         cur.found(Found(tool, {key: value}, text_values=isinstance(value, str)), start)
     else:

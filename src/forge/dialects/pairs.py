@@ -5,6 +5,7 @@ from __future__ import annotations
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
+from forge.dialects.marks import END_TAGS
 from forge.dialects.verbatim import value_text
 
 _FAMILIES = (("arg_key", "arg_value"), ("longcat_arg_key", "longcat_arg_value"), ("tool_sep", "tool_sep"))
@@ -14,6 +15,7 @@ PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
 _VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
 _VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
 _VALUE_FOLLOW = _KEY_OPEN | _VALUE_CLOSE
+_VALUE_ENDS = Literals(END_TAGS)
 _SWALLOWED = Literals(("<tool_sep>",))
 
 
@@ -28,7 +30,7 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
         tool = cur.tools.get(name)
         if tool is None or not key:
             return False
-        if not (yield from _value(cur, key, values, marks)):
+        if not (yield from _value(cur, key, values)):
             cur.missed(Missed("cut_off", name), start)
             return True
     while True:
@@ -39,7 +41,7 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
         key_start = cur.pos
         stop, found = yield from cur.until(_KEY_CLOSE)
         key = cur.tape.slice(key_start, stop).strip()
-        if found is None or not (yield from _value(cur, key, values, marks)):
+        if found is None or not (yield from _value(cur, key, values)):
             cur.missed(Missed("cut_off", name), start)
             return True
     ended = (yield from cur.sees(marks)) is not None
@@ -65,11 +67,11 @@ def _split(cur: Candidate, word: str) -> tuple[str, str]:
     return word, ""
 
 
-def _value(cur: Candidate, key: str, values: dict[str, str], marks: Literals) -> Need[bool]:
+def _value(cur: Candidate, key: str, values: dict[str, str]) -> Need[bool]:
     yield from cur.space()
     if (yield from cur.literal(_VALUE_OPEN)) is None:
         return False
-    text = yield from value_text(cur, _VALUE_CLOSE, _VALUE_FOLLOW, marks)
+    text = yield from value_text(cur, _VALUE_CLOSE, _VALUE_FOLLOW, _VALUE_ENDS)
     if text is None:
         return False
     values[key] = text

@@ -13,11 +13,10 @@ from collections.abc import Generator
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.elements import ELEMENT_HEADS, element
-from forge.dialects.json_unit import json_unit
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals, spellings
 from forge.dialects.marks import CHAT_TOKENS
 from forge.dialects.notation import Notation, anywhere
-from forge.dialects.units import again
 
 _SECTION = Literals(
     (
@@ -114,27 +113,18 @@ def _arguments(cur: Candidate, name: str, start: int) -> Need[bool]:
         if rest.strip().lower() in ("json", ""):
             name = first.strip()
     yield from cur.space()
-    fenced = (yield from cur.literal(_FENCE)) is not None
+    yield from cur.literal(_FENCE)
     at = cur.pos
     if (yield from cur.run(_WORD)).lower() not in ("json", ""):
         cur.pos = at
     yield from cur.space()
     tool = cur.tools.get(name)
-    if (yield from cur.peek()) != "{":
-        if (yield from cur.sees(_END)) is not None and tool is not None:
-            cur.found(Found(tool, {}), start)
-            return True
-        cur.missed(Missed("cut_off" if (yield from cur.at_end()) else "unreadable", name or None), start)
-        return True
-    value = yield from json_unit(cur, _MARKS)
-    if value.state != "read" or value.open:
-        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
-    elif tool is None:
-        cur.missed(Missed("unknown_tool", name), start)
+    if begins_arguments((yield from cur.peek())):
+        return (yield from arguments(cur, name, start, _MARKS))
+    if tool is not None and (yield from cur.sees(_END)) is not None:
+        cur.found(Found(tool, {}), start)
     else:
-        cur.found(Found(tool, value.value, fixes=value.fixes), start)
-        if not fenced:
-            yield from again(cur, value, _MARKS)
+        cur.missed(Missed("cut_off" if (yield from cur.at_end()) else "unreadable", name or None), start)
     return True
 
 

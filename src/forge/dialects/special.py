@@ -66,19 +66,27 @@ _LINES = (
     "Tool output:",
     "Function result:",
 )
+_PROSE = " \t,.;:!?)'\"`’”"
 _STRAY = Literals((*END_TAGS, "</function>", "</invoke>", "</parameter>", "</s>"))
 
 
 def _token(cur: Candidate) -> Generator[None, None, bool]:
     """A chat token is dropped; a turn of somebody else that the model opens is dropped with all that follows."""
     token = yield from cur.literal(_TOKENS)
+    behind = cur.pos
     if token in _TURN_OPENERS:
         yield from cur.space()
         if (yield from cur.literal(_OTHERS)) is not None:
             yield from _drop_all(cur)
-        else:
-            yield from cur.literal(_OWN)
-    return True
+            return True
+        if (yield from cur.literal(_OWN)) is not None:
+            return True
+        cur.pos = behind
+    if cur.context.seam or cur.context.at_line_start():
+        return True
+    # In the middle of a sentence the text is about the token.
+    following = yield from cur.peek()
+    return not (following.isalnum() or (following != "" and following in _PROSE))
 
 
 def _invented(cur: Candidate) -> Generator[None, None, bool]:

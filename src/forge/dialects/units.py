@@ -7,6 +7,7 @@ import re
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.elements import ELEMENT_HEADS, element, named_element
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.json_calls import calls_in
 from forge.dialects.json_unit import JsonUnit, json_unit
 from forge.dialects.literals import Literals
@@ -14,6 +15,9 @@ from forge.dialects.pairs import PAIR_KEYS, pairs
 from forge.dialects.pythonic import LIST_END, source_call, text_call
 
 SEPARATORS = re.compile(r"[\s,;\u200b\ufeff]*")
+AFTER_CALL = re.compile(r"[\s,;}\]\u200b\ufeff]*")
+"""Between calls; a closing bracket too many changes nothing."""
+
 _JSON_STARTS = "{｛"
 _GLUE = Literals(("[ARGS]", "[CALL_ID]"))
 _NAME_HEADS = Literals(("<function>", "<name>", "<tool_name>", "<function_name>", "<tool>"))
@@ -124,36 +128,10 @@ def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
     gap = yield from cur.space()
     if (yield from cur.sees(PAIR_KEYS)) is not None:
         return (yield from pairs(cur, name, start, marks))
-    if (yield from cur.peek()) == "{" and (glue or tool is not None or not gap):
+    following = yield from cur.peek()
+    if begins_arguments(following) and (glue or (following == "{" and (tool is not None or not gap))):
         return (yield from arguments(cur, name, start, marks))
     if tool is not None and glue is None and (yield from cur.sees(marks)) is not None:
         cur.found(Found(tool, {}), start)
         return True
     return False
-
-
-def arguments(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
-    """A JSON object of arguments for ``name``, perhaps printed twice."""
-    tool = cur.tools.get(name)
-    value = yield from json_unit(cur, marks)
-    if value.state == "read" and value.open:
-        value = JsonUnit("cut_off")
-    if value.state != "read":
-        cur.missed(Missed("cut_off" if value.state == "cut_off" else "unreadable", name), start)
-    elif tool is None:
-        cur.missed(Missed("unknown_tool", name), start)
-    else:
-        cur.found(Found(tool, value.value, fixes=value.fixes), start)
-        yield from again(cur, value, marks)
-    return True
-
-
-def again(cur: Candidate, value: JsonUnit, marks: Literals) -> Need[None]:
-    """Skip the same arguments written right behind themselves."""
-    cur.flush()
-    start = cur.pos
-    if (yield from cur.peek()) != "{":
-        return
-    second = yield from json_unit(cur, marks)
-    if second.state != "read" or second.value != value.value:
-        cur.pos = start

@@ -6,19 +6,15 @@ is enough for each.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable
 
-from forge.dialects.candidate import Candidate, Found, Missed
+from forge.dialects.candidate import Candidate, Missed
 from forge.dialects.cursor import Need
-from forge.dialects.json_unit import json_unit
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS
 from forge.dialects.notation import Notation, Opener, Reader, Where
-from forge.dialects.units import SEPARATORS, unit
-
-_AFTER = re.compile(r"[\s,;}\]\u200b\ufeff]*")
-"""Between calls; a closing bracket too many changes nothing."""
+from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 
 _BROKEN_WITHIN = 600
 """How far the end tag of a body that is no call is looked for."""
@@ -43,7 +39,7 @@ def body(
     """Calls up to one of ``closers``. False: what stands here is no call, and no broken one either."""
     while True:
         gap_start = cur.pos
-        yield from cur.run(_AFTER if cur.anything else SEPARATORS)
+        yield from cur.run(AFTER_CALL if cur.anything else SEPARATORS)
         if (yield from cur.at_end()):
             if not cur.anything and marked:
                 cur.missed(Missed("cut_off"), cur.start)
@@ -82,16 +78,9 @@ def _attributed(cur: Candidate) -> Generator[None, None, bool]:
     if not name or (yield from cur.literal(_GT)) is None:
         return False
     yield from cur.space()
-    tool = cur.tools.get(name)
-    value = yield from json_unit(cur, _NAMED_MARKS)
-    if value.state == "unreadable" and cur.tape.slice(cur.pos, cur.pos + 1) == "<":
+    if not begins_arguments((yield from cur.peek())):
         return False
-    if value.state != "read" or value.open:
-        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), cur.start)
-    elif tool is None:
-        cur.missed(Missed("unknown_tool", name), cur.start)
-    else:
-        cur.found(Found(tool, value.value, fixes=value.fixes), cur.start)
+    yield from arguments(cur, name, cur.start, _NAMED_MARKS)
     yield from cur.space()
     yield from cur.literal(_NAMED_CLOSERS)
     return True
