@@ -19,12 +19,18 @@ from forge.dialects.registry import NOTATIONS
 
 TOOLS = [
     {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
-    {"name": "write_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}},
+    {
+        "name": "write_file",
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+        },
+    },
 ]
 PROSE = (
     "The harbour office opens at seven (eight on Sundays). Ask for the tide table: it lists high water, low water and "
     "the range in metres.\n\nIn spring the current runs at up to 3 knots; see [the chart](docs/chart.md), which says "
-    "`current = 2 * range`.\n- Take the north channel.\n- Keep \"Old Tom\" to port.\n\n"
+    '`current = 2 * range`.\n- Take the north channel.\n- Keep "Old Tom" to port.\n\n'
 )
 CODE = "export function f(x) {\\n  return x < 10 ? \\\"low\\\" : 'high';\\n}\\n"
 
@@ -47,7 +53,9 @@ CASES: dict[str, Callable[[int], str]] = {
     "long argument, hermes": long_argument(
         '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "', '"}}</tool_call>'
     ),
-    "long argument, bare": long_argument('{"name": "write_file", "arguments": {"path": "a", "content": "', '"}}'),
+    "long argument, bare": long_argument(
+        '{"name": "write_file", "arguments": {"path": "a", "content": "', '"}}'
+    ),
     "long argument, one plain string": long_argument(
         '[TOOL_CALLS]write_file[ARGS]{"path": "a", "content": "', '"}', "abcdefgh ijklmnop "
     ),
@@ -63,7 +71,9 @@ CASES: dict[str, Callable[[int], str]] = {
     "openers, function=": repeated("<function=get_weather>"),
     "openers, broken calls": repeated('<tool_call>{"name": "get_weather", "arguments": {"city": "'),
     "openers, bare broken": repeated('{"name": "get_weather", "arguments": {"city"\n'),
-    "end tags in a string": long_argument('<tool_call>{"name": "write_file", "arguments": {"content": "', "", "</tool_call> "),
+    "end tags in a string": long_argument(
+        '<tool_call>{"name": "write_file", "arguments": {"content": "', "", "</tool_call> "
+    ),
     "end tags in a value": long_argument("<function=write_file><parameter=content>", "", "</parameter> x "),
     "unclosed fences": repeated("```json\n"),
     "unclosed fence, prose": lambda size: "```json\n" + repeated(PROSE)(size),
@@ -82,14 +92,14 @@ def run(text: str, piece: int) -> float:
     gc.collect()
     gc.disable()
     scanner = ReplyScanner(TOOLS)
-    started = time.perf_counter()
+    started = time.process_time()
     if piece >= len(text):
         scanner.feed(text)
     else:
         for at in range(0, len(text), piece):
             scanner.feed(text[at : at + piece])
     scanner.finish()
-    spent = time.perf_counter() - started
+    spent = time.process_time() - started
     gc.enable()
     return spent
 
@@ -103,15 +113,17 @@ def best(text: str, piece: int) -> float:
 
 def find_reference(size: int) -> float:
     text = repeated(PROSE)(size)
-    started = time.perf_counter()
+    started = time.process_time()
     at = text.find("<")
     while at >= 0:
         at = text.find("<", at + 1)
-    return max(time.perf_counter() - started, 1e-9)
+    return max(time.process_time() - started, 1e-9)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="up to 1 MB only")
     parser.add_argument("--only", default="", help="cases whose name holds this word")
     parser.add_argument("--json", action="store_true", help="one JSON object per row")

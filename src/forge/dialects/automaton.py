@@ -1,52 +1,169 @@
-"""Finds openers in streaming text: one compiled alternation, and what has to be held back at its end."""
+"""Finds openers in streaming text, and tells what has to be held back at its end.
+
+Every opener has an anchor, a character that is rare in prose. One search for all anchors skips the prose; what
+stands around an anchor then decides which opener it is, if any.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from forge.dialects.context import BLANK
 from forge.dialects.literals import Literals
-from forge.dialects.notation import Notation, Opener
+from forge.dialects.notation import Notation, Opener, Where
 from forge.dialects.registry import NOTATIONS
 from forge.dialects.toolbox import LONGEST_NAME, Toolbox
 
 _Entry: TypeAlias = tuple[Opener, Notation]
+_LEADING = "<[{(`>◁｛［"
+"""Anchors where an opener may begin."""
+_INNER = ":=[~"
+"""Anchors inside an opener that begins with a letter or another common character."""
+
+
+class Hit(NamedTuple):
+    """An opener at ``start``. ``waits``: more text may make it another, longer one (or make it one at all)."""
+
+    start: int
+    word: str
+    waits: bool = False
+
+
+class _Anchor:
+    """The openers with one anchor: those that begin with it, and those that hold it further in."""
+
+    __slots__ = ("bare", "here", "inner")
+
+    def __init__(self, char: str, words: list[tuple[str, int]], entries: dict[str, list[_Entry]]) -> None:
+        self.here = Literals(word for word, offset in words if not offset)
+        self.inner = sorted(((word, offset) for word, offset in words if offset), key=lambda item: -item[1])
+        self.bare = entries.get(char, [])
 
 
 class Automaton:
     """All openers. Those that hold a tool's name are kept apart, so that a new set of tools costs little."""
 
-    __slots__ = ("entries", "literals", "search", "tags")
+    __slots__ = ("_anchors", "_chars", "_tags", "entries", "literals", "starts")
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.literals, fixed, patterns = _fixed()
-        self.search = self.literals.pattern.search
-        self.entries = dict(fixed)
-        for opener, notation in patterns:
+        fixed = _fixed()
+        self._chars, self._anchors, self.literals, self.starts = (
+            fixed.chars,
+            fixed.anchors,
+            fixed.literals,
+            fixed.starts,
+        )
+        self.entries = dict(fixed.entries)
+        for opener, notation in fixed.patterns:
             for name in names:
                 tag = opener.text.replace("N", name)
                 self.entries[tag] = [*self.entries.get(tag, ()), (opener, notation)]
-        self.tags = Literals(opener.text.replace("N", name) for opener, _ in patterns for name in names)
+        self._tags = Literals(
+            opener.text.replace("N", name) for opener, _ in fixed.patterns for name in names
+        )
 
-    def tag(self, text: str, at: int) -> tuple[str | None, bool]:
-        """The opener with a tool's name at ``at``, and whether one may still become of what is there."""
-        if not self.tags.words:
-            return None, False
-        match = self.tags.pattern.match(text, at)
+    def find(self, text: str, at: int, low: int) -> Hit | None:
+        """The first opener that may stand at or behind ``at``; ``low`` is where unreleased text begins."""
+        search, size = self._chars.search, len(text)
+        while True:
+            match = search(text, at)
+            if match is None:
+                return None
+            place, char = match.start(), match.group()
+            anchor = self._anchors[char]
+            hit = self._inner(text, place, low, anchor) if anchor.inner else None
+            if hit is None:
+                found = anchor.here.pattern.match(text, place)
+                waits = size - place < anchor.here.longest and text[place:] in anchor.here.prefixes
+                if found is not None and len(found.group()) > 1:
+                    return Hit(place, found.group(), waits)
+                tag = self._tag(text, place) if char == "<" else None
+                if tag is not None:
+                    return tag
+                if waits or (found is not None and _may_stand(anchor.bare, text, place, low)):
+                    return Hit(place, char, waits)
+                at = place + 1
+                while at < size and text[at] == char:  # a run of it is no better
+                    at += 1
+                continue
+            return hit
+
+    def _inner(self, text: str, place: int, low: int, anchor: _Anchor) -> Hit | None:
+        for word, offset in anchor.inner:
+            start = place - offset
+            if start >= low and text.startswith(word[:offset], start):
+                if text.startswith(word, start):
+                    return Hit(start, word)
+                if len(text) - start < len(word) and word.startswith(text[start:]):
+                    return Hit(start, word, waits=True)
+        return None
+
+    def _tag(self, text: str, at: int) -> Hit | None:
+        match = self._tags.pattern.match(text, at)
         if match is not None:
-            return match.group(), False
-        return None, text[at : at + self.tags.longest] in self.tags.prefixes
+            return Hit(at, match.group())
+        if len(text) - at < self._tags.longest and text[at:] in self._tags.prefixes:
+            return Hit(at, text[at:], waits=True)
+        return None
+
+
+class _Fixed(NamedTuple):
+    chars: re.Pattern[str]
+    anchors: dict[str, _Anchor]
+    literals: Literals
+    starts: Literals
+    entries: dict[str, list[_Entry]]
+    patterns: list[_Entry]
 
 
 @cache
-def _fixed() -> tuple[Literals, dict[str, list[_Entry]], list[_Entry]]:
+def _fixed() -> _Fixed:
     entries: dict[str, list[_Entry]] = {}
-    patterns = [(opener, notation) for notation in NOTATIONS for opener in notation.openers if opener.tool]
-    for notation in NOTATIONS:
-        for opener in notation.openers:
-            if not opener.tool:
-                entries.setdefault(opener.text, []).append((opener, notation))
-    return Literals((*entries, *(opener.text[0] for opener, _ in patterns))), entries, patterns
+    words: dict[str, list[tuple[str, int]]] = {"<": []}
+    starts: list[str] = []
+    every = [(opener, notation) for notation in NOTATIONS for opener in notation.openers]
+    for opener, notation in every:
+        if opener.tool:
+            continue
+        if opener.text not in entries:
+            offset = _anchor_in(opener.text)
+            if offset is None:
+                starts.append(opener.text)
+            else:
+                words.setdefault(opener.text[offset], []).append((opener.text, offset))
+        entries.setdefault(opener.text, []).append((opener, notation))
+    anchors = {char: _Anchor(char, found, entries) for char, found in words.items()}
+    chars = re.compile(f"[{re.escape(''.join(anchors))}]")
+    return _Fixed(
+        chars,
+        anchors,
+        Literals(entries),
+        Literals(starts),
+        entries,
+        [entry for entry in every if entry[0].tool],
+    )
+
+
+def _anchor_in(word: str) -> int | None:
+    if word[0] in _LEADING:
+        return 0
+    return next((at for at, char in enumerate(word) if char in _INNER), None)
+
+
+def _may_stand(entries: list[_Entry], text: str, at: int, low: int) -> bool:
+    """A quick look at the character before an opener of one character; the full rules come later."""
+    if at <= low:
+        return True
+    before = text[at - 1]
+    if before.isalnum() or before in "_-":
+        return any(opener.named for opener, _ in entries)
+    if any(opener.where is Where.ANYWHERE and not opener.named for opener, _ in entries):
+        return True
+    while at > low and text[at - 1] in BLANK:
+        at -= 1
+    return at == low or text[at - 1] in "\n:："
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,8 @@ from typing import Any
 
 _KEPT = 400
 """Characters of visible text that are remembered: a cue further away does not speak about this call."""
-_BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
+BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
+"""White space within a line, and characters without width."""
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
 _CUES = re.compile(
@@ -82,19 +83,19 @@ class Context:
 
     def at_line_start(self) -> bool:
         """Nothing but blanks since the line began."""
-        stripped = self._tail.rstrip(_BLANK)
+        stripped = self._tail.rstrip(BLANK)
         return not stripped or stripped[-1] == "\n"
 
     def announced(self) -> bool:
         """The line ends in a label ("Calling:")."""
-        return self._tail.rstrip(_BLANK)[-1:] in (":", "：")
+        return self._tail.rstrip(BLANK)[-1:] in (":", "：")
 
     def quoted(self) -> bool:
         """A quotation mark or a list or quote marker stands directly before."""
         last = self._tail[-1:]
         if last in ('"', "“", "'", "‘", "(", "«"):
             return True
-        return self.line().lstrip(_BLANK).startswith(">")
+        return self.line().lstrip(BLANK).startswith(">")
 
     def example(self) -> bool:
         """The sentence before says that what follows is an example, a refusal, an option or a quotation."""

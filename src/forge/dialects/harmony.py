@@ -18,7 +18,7 @@ _RECIPIENT = re.compile(r"to=([\w.:$/-]+)")
 _HEADER = 300
 _NAME_RUN = re.compile(r"[\w.:$/-]*")
 _TYPES = Literals(("json", "code", "JSON", "<|constrain|>json", "<|constrain|>"))
-_STRIPPED = Literals(("assistantfinal", "assistantcommentary", "assistantanalysis"))
+_STRIPPED_FINAL = Literals(("assistantfinal",))
 _STRIPPED_THINK_END = Literals(("assistantfinal", "assistantcommentary"))
 _STRIPPED_CALL = Literals(
     (
@@ -121,7 +121,11 @@ def _stripped_call(cur: Candidate) -> Generator[None, None, bool]:
     name = yield from cur.run(_NAME_RUN)
     if name.endswith("json") and cur.tools.get(name) is None:
         name = name[: -len("json")]
-    return bool(name) and (yield from _plain(cur, name, start))
+    if not name or not (yield from _plain(cur, name, start)):
+        return False
+    yield from cur.space()
+    yield from cur.literal(_STRIPPED_FINAL)
+    return True
 
 
 def _stripped_analysis(cur: Candidate) -> Generator[None, None, bool]:
@@ -135,18 +139,15 @@ def _stripped_analysis(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.space()
         if (yield from cur.literal(_TO)) is not None:
             name = yield from cur.run(_NAME_RUN)
-            if not (yield from _plain(cur, name, start)):
+            if (yield from _plain(cur, name, start)):
+                yield from cur.space()
+                yield from cur.literal(_STRIPPED_FINAL)
+            else:
                 cur.pos = start
     return True
 
 
 _TO = Literals(("to=",))
-
-
-def _stripped_final(cur: Candidate) -> Generator[None, None, bool]:
-    """``assistantfinal`` glued to the text, behind a call."""
-    yield from cur.literal(_STRIPPED)
-    return cur.context.calls > 0
 
 
 HARMONY = (
@@ -180,14 +181,6 @@ HARMONY = (
         seen_in="gpt-oss behind servers that strip special tokens",
         openers=(Opener("analysis", Where.MESSAGE),),
         read=_stripped_analysis,
-        quotable=False,
-    ),
-    Notation(
-        name="harmony final",
-        title="Harmony final channel without its tokens",
-        seen_in="gpt-oss behind servers that strip special tokens",
-        openers=anywhere(*_STRIPPED.words),
-        read=_stripped_final,
         quotable=False,
     ),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable
 from itertools import groupby
 
-from forge.dialects.automaton import automaton, held_name, name_before
+from forge.dialects.automaton import Hit, automaton, held_name, name_before
 from forge.dialects.candidate import Candidate
 from forge.dialects.context import Context
 from forge.dialects.notation import Notation, Opener, Where
@@ -13,6 +14,7 @@ from forge.dialects.reply import ReasoningSegment, Reply, Segment, TextSegment
 from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
 
+_SPACE = re.compile(r"\s*")
 _FREE_RESCANS = 1 << 16
 """Characters that may be read again for nothing, whatever the length of the reply."""
 
@@ -76,27 +78,33 @@ class ReplyScanner:
         """Look for the next opener. False: nothing more to do with the text that is here."""
         tape, openers = self._tape, self._automaton
         text, base = tape.window(self._shown)
-        match = openers.search(text, self._scan - base)
-        if match is None:
+        hit = None if self._context.prose else self._start(text, self._scan - base)
+        hit = hit or openers.find(text, self._scan - base, self._shown - base)
+        if hit is None:
             self._show(tape.end - (0 if tape.closed else self._held(text, base, len(text))))
             self._scan = max(self._scan, self._shown)
             return False
-        at, self._word = match.start(), match.group()
-        end = match.end()
-        waits = text[at : at + openers.literals.longest] in openers.literals.prefixes
-        if self._word not in openers.entries:
-            tag, begun = openers.tag(text, at)
-            waits |= begun
-            self._word = tag or self._word
-            end = at + len(self._word)
-        if waits and not tape.closed:
+        at, self._word = hit.start, hit.word
+        if hit.waits and not tape.closed:
             self._show(base + at - self._name_held(text, self._shown - base, at))
             return False  # it may become a longer opener
-        self._resume = base + end
+        self._resume = base + at + len(self._word)
         self._choose(text, base, at)
         if not self._begin():
             self._scan = self._skip_run()
         return True
+
+    def _start(self, text: str, at: int) -> Hit | None:
+        """An opener that counts only where the message begins."""
+        match = _SPACE.match(text, at)
+        assert match is not None
+        at, starts = match.end(), self._automaton.starts
+        found = starts.pattern.match(text, at)
+        if found is not None:
+            return Hit(at, found.group())
+        if not self._tape.closed and len(text) - at < starts.longest and text[at:] in starts.prefixes:
+            return Hit(at, text[at:], waits=True)
+        return None
 
     def _held(self, text: str, base: int, stop: int) -> int:
         """How many characters at the end may begin an opener."""

@@ -195,7 +195,14 @@ WRAPPERS = (
         "[TOOL_REQUEST]",
         "[END_TOOL_REQUEST]",
     ),
-    _pair("functools", "functools list", "Phi-4-mini, Firefunction", "functools", "", body=_LIST),
+    Notation(
+        name="functools",
+        title="functools list",
+        seen_in="Phi-4-mini, Firefunction",
+        openers=(Opener("functools["),),
+        read=wrapper(("functools",), ()),
+        example=f"functools{_LIST}",
+    ),
     _pair(
         "apertus",
         "Apertus tools block",
