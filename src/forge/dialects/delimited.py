@@ -24,6 +24,11 @@ class _Budget:
         self.tries = 0
         self.last = 0
 
+    @property
+    def passes(self) -> int:
+        """How many further closers are not worth a look."""
+        return 0 if self.tries < _FREE_ATTEMPTS else 1 << min(self.tries - _FREE_ATTEMPTS, 40)
+
     def spend(self, size: int) -> bool:
         self.tries += 1
         if self.tries > _FREE_ATTEMPTS and size < 2 * self.last:
@@ -69,7 +74,7 @@ def delimited(
             cur.pos = scan
             return "unreadable"
         if balanced:
-            lexer.reopen(closer)
+            lexer.reopen(closer, budget.passes)
         else:
             scan += len(lexer.mark)
 

@@ -15,7 +15,9 @@ from forge.dialects.literals import Literals
 
 _OPEN = {"{": "}", "[": "]", "(": ")", "｛": "}", "［": "]"}
 _CLOSE = "}])｝］"
-_QUOTES = {'"': '"', "'": "'", "“": '[“”"]', "”": '[“”"]', "‘": "[‘’']", "「": "[」]", "`": "`"}
+_QUOTES = {'"': '"', "'": "'", "“": '“”"', "”": '“”"', "‘": "‘’'", "「": "」"}
+"""What closes a string, by what opened it."""
+_RUN = re.compile(r"[\[{｛［(]{1,256}|[\]}｝］)]{1,256}")
 
 
 class Event(Enum):
@@ -30,30 +32,34 @@ class Event(Enum):
 
 
 @lru_cache(maxsize=512)
-def _patterns(marks: Literals | None, state: str) -> re.Pattern[str]:
+def _skip(state: str, firsts: str) -> re.Pattern[str]:
+    """Matches everything up to the next character that matters in ``state``."""
+    first = re.escape(firsts)
     if state in _QUOTES:
-        own = rf"{_QUOTES[state]}|\\"
-    elif state == "//":
-        own = r"\n"
-    elif state == "/*":
-        own = r"\*/"
-    else:
-        own = r"[\[{｛［(]+|[\]}｝］)]+|[\"'“”‘「]|\\|//|/\*" + (r"|<" if state == "<" else "")
-    return re.compile(own if marks is None else f"{marks.pattern.pattern}|{own}")
+        ends = re.escape(_QUOTES[state])
+        return re.compile(rf"(?:[^\\{ends}{first}]++|\\.)*+", re.DOTALL)
+    if state == "//":
+        return re.compile(rf"[^\n{first}]*+")
+    if state == "/*":
+        return re.compile(rf"[^*{first}]*+")
+    return re.compile(rf"[^\[\]{{}}()｛｝［］\"'“”‘「\\/{first}]*+")
 
 
 class JsonLexer:
     """The state between two pieces. ``stack`` holds the closers that are still due, outermost first."""
 
-    __slots__ = ("_before", "_marks", "_plain", "lost", "mark", "stack", "state")
+    __slots__ = ("_before", "_firsts", "_marks", "_passes", "_stop_at_tags", "lost", "mark", "stack", "state")
 
     def __init__(self, marks: Literals | None = None, *, stop_at_tags: bool = False) -> None:
         self._marks = marks
-        self._plain = "<" if stop_at_tags else ""
+        self._stop_at_tags = stop_at_tags
+        firsts = {word[0] for word in marks.words} if marks is not None else set()
+        self._firsts = "".join(sorted(firsts | ({"<"} if stop_at_tags else set())))
         self.stack: list[str] = []
-        self.state = self._plain
+        self.state = ""
         self.mark = ""
         self._before = ""
+        self._passes = 0
         self.lost = False
         """A proposed end turned out to be none, so strings cannot be told from structure any more."""
 
@@ -67,70 +73,86 @@ class JsonLexer:
         """What is missing to close everything that is open."""
         return "".join(reversed(self.stack))
 
-    def reopen(self, closer: str) -> None:
-        """The end that was proposed is none: propose the next closer as well."""
+    def reopen(self, closer: str, passes: int) -> None:
+        """The end that was proposed is none: propose a later closer, after passing over so many."""
         self.lost = True
         self.stack = [closer]
+        self._passes = passes
 
     def run(self, text: str, at: int, *, final: bool) -> tuple[int, Event]:
         """Go on at ``at``; gives the offset to go on from and why it stopped."""
-        limit = len(text)
-        if self._marks is not None and not final:
-            limit -= self._marks.pending(text)
+        size, firsts, marks = len(text), self._firsts, self._marks
         while True:
-            match = _patterns(self._marks, self.state).search(text, at)
-            if match is None or match.end() > limit:
-                stop = limit if match is None else min(limit, match.start())
-                return self._rest(text, at, stop, final=final)
-            found = match.group()
-            if self._marks is not None and found in self._marks.words:
-                self.mark = found
-                return self._stop(text, match.start()), Event.MARK
-            if found == "\\":
-                if match.end() >= len(text) and not final:
-                    return self._stop(text, match.start()), Event.MORE
-                at = match.end() + 1
-                continue
-            if found == "<":
-                self.mark = found
-                return self._stop(text, match.start()), Event.MARK
+            match = _skip(self.state, firsts).match(text, at)
+            assert match is not None
             at = match.end()
-            if self.state != self._plain:
-                ended, self.state = self.in_string, self._plain
-                if ended and not self.stack:
-                    return self._stop(text, at), Event.CLOSED  # the value is a string
-                continue
-            before = text[match.start() - 1] if match.start() else self._before
-            closed = self._structure(found, before)
-            if closed is not None:
-                return self._stop(text, match.start() + closed), Event.CLOSED
+            if at >= size:
+                return self._stop(text, size), Event.MORE
+            char = text[at]
+            if char in firsts:
+                if marks is not None:
+                    found = marks.pattern.match(text, at)
+                    if found is not None:
+                        self.mark = found.group()
+                        return self._stop(text, at), Event.MARK
+                    if not final and size - at < marks.longest and text[at:] in marks.prefixes:
+                        return self._stop(text, at), Event.MORE
+                if char == "<" and self._stop_at_tags and not self.state:
+                    self.mark = char
+                    return self._stop(text, at), Event.MARK
+            if char in "\\/*" and at + 1 >= size and not final:
+                return self._stop(text, at), Event.MORE  # what it means depends on the next character
+            before = text[at - 1] if at else self._before
+            taken, closed = self._take(text, at, char, before)
+            at += taken
+            if closed:
+                return self._stop(text, at), Event.CLOSED
 
     def _stop(self, text: str, at: int) -> int:
         if at:
             self._before = text[at - 1]
         return at
 
-    def _rest(self, text: str, at: int, limit: int, *, final: bool) -> tuple[int, Event]:
-        stop = min(max(at, limit), len(text))
-        if not final and stop == len(text) and stop > at and text[stop - 1] in "/*":
-            stop -= 1  # may be half of a comment's mark
-        return self._stop(text, stop), Event.MORE
-
-    def _structure(self, found: str, before: str) -> int | None:
-        """Takes in one token outside of strings; gives how much of it closed the value, if it did."""
-        first = found[0]
-        if first in _OPEN:
-            self.stack.extend(_OPEN[char] for char in found)
-        elif first in _CLOSE:
-            if len(found) >= len(self.stack):
-                taken = len(self.stack)
-                self.stack.clear()
-                return taken
-            del self.stack[len(self.stack) - len(found) :]
-        elif first in _QUOTES:
+    def _take(self, text: str, at: int, char: str, before: str) -> tuple[int, bool]:
+        """Take in what stands at ``at``: how much of it, and whether that closed the value."""
+        state = self.state
+        if state in _QUOTES:
+            if char in _QUOTES[state]:
+                self.state = ""
+                return 1, not self.stack  # without brackets the string is the value
+        elif state == "//":
+            self.state = "" if char == "\n" else state
+        elif state == "/*":
+            if text.startswith("*/", at):
+                self.state = ""
+                return 2, False
+        elif char == "\\":
+            return 2, False
+        elif char == "/":
+            self._comment(text[at : at + 2], before)
+        elif char in _QUOTES:
             # An apostrophe inside a bare word is not the start of a string.
-            if first not in "'‘" or not (before.isalnum() or before == "_"):
-                self.state = first
-        elif found == "/*" or before != ":":  # "://" of a bare address is no comment
-            self.state = found
-        return None
+            if char not in "'‘" or not (before.isalnum() or before == "_"):
+                self.state = char
+        else:
+            match = _RUN.match(text, at)
+            if match is not None:
+                return self._brackets(match.group())
+        return 1, False
+
+    def _comment(self, mark: str, before: str) -> None:
+        if mark == "/*" or (mark == "//" and before != ":"):  # "://" of a bare address is no comment
+            self.state = mark
+
+    def _brackets(self, run: str) -> tuple[int, bool]:
+        if run[0] in _OPEN:
+            self.stack.extend(_OPEN[char] for char in run)
+            return len(run), False
+        if self._passes:
+            passed = min(self._passes, len(run))
+            self._passes -= passed
+            return passed, False
+        taken = min(len(run), max(len(self.stack), 1))
+        closed = taken >= len(self.stack)
+        del self.stack[len(self.stack) - taken :]
+        return taken, closed
