@@ -34,12 +34,28 @@ class Hit(NamedTuple):
 class _Anchor:
     """The openers with one anchor: those that begin with it, and those that hold it further in."""
 
-    __slots__ = ("bare", "here", "inner")
+    __slots__ = ("anywhere", "bare", "here", "inner", "named", "tails")
 
     def __init__(self, char: str, words: list[tuple[str, int]], entries: dict[str, list[_Entry]]) -> None:
         self.here = Literals(word for word, offset in words if not offset)
         self.inner = sorted(((word, offset) for word, offset in words if offset), key=lambda item: -item[1])
-        self.bare = entries.get(char, [])
+        self.tails = frozenset(word[offset - 2 : offset] for word, offset in words if offset)
+        self.bare = bool(entries.get(char))
+        self.named = any(opener.named for opener, _ in entries.get(char, ()))
+        self.anywhere = any(
+            opener.where is Where.ANYWHERE and not opener.named for opener, _ in entries.get(char, ())
+        )
+
+    def may_stand(self, text: str, at: int, low: int) -> bool:
+        """A quick look at what precedes the anchor itself as an opener; the full rules come later."""
+        if at <= low or self.anywhere:
+            return self.bare
+        before = text[at - 1]
+        if before.isalnum() or before in "_-":
+            return self.named
+        while at > low and text[at - 1] in BLANK:
+            at -= 1
+        return self.bare and (at == low or text[at - 1] in "\n:：")
 
 
 class Automaton:
@@ -73,7 +89,9 @@ class Automaton:
                 return None
             place, char = match.start(), match.group()
             anchor = self._anchors[char]
-            hit = self._inner(text, place, low, anchor) if anchor.inner else None
+            hit = None
+            if anchor.tails and text[place - 2 : place] in anchor.tails:
+                hit = self._inner(text, place, low, anchor)
             if hit is None:
                 found = anchor.here.pattern.match(text, place)
                 waits = size - place < anchor.here.longest and text[place:] in anchor.here.prefixes
@@ -82,7 +100,7 @@ class Automaton:
                 tag = self._tag(text, place) if char == "<" else None
                 if tag is not None:
                     return tag
-                if waits or (found is not None and _may_stand(anchor.bare, text, place, low)):
+                if waits or anchor.may_stand(text, place, low):
                     return Hit(place, char, waits)
                 at = place + 1
                 while at < size and text[at] == char:  # a run of it is no better
@@ -150,20 +168,6 @@ def _anchor_in(word: str) -> int | None:
     if word[0] in _LEADING:
         return 0
     return next((at for at, char in enumerate(word) if char in _INNER), None)
-
-
-def _may_stand(entries: list[_Entry], text: str, at: int, low: int) -> bool:
-    """A quick look at the character before an opener of one character; the full rules come later."""
-    if at <= low:
-        return True
-    before = text[at - 1]
-    if before.isalnum() or before in "_-":
-        return any(opener.named for opener, _ in entries)
-    if any(opener.where is Where.ANYWHERE and not opener.named for opener, _ in entries):
-        return True
-    while at > low and text[at - 1] in BLANK:
-        at -= 1
-    return at == low or text[at - 1] in "\n:："
 
 
 @lru_cache(maxsize=64)
