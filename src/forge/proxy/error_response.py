@@ -68,13 +68,7 @@ def describe(error: BaseException) -> Failure:
     """What a caller is told about ``error``; never a URL with credentials, never a traceback."""
     match error:
         case HttpError():
-            return Failure(
-                status=error.status,
-                message=str(error),
-                type=error_type(error.status),
-                code=error.error_code,
-                param=error.param,
-            )
+            return _own_failure(error, code=error.error_code, param=error.param)
         case BackendError():
             return _backend_failure(error)
         case BackendUnreachableError(cause=TimeoutError()):
@@ -92,13 +86,7 @@ def describe(error: BaseException) -> Failure:
                 code=error.code,
             )
         case RequestError():
-            return Failure(
-                status=error.status,
-                message=str(error),
-                type=error_type(error.status),
-                code=error.code,
-                param=error.param,
-            )
+            return _own_failure(error, code=error.code, param=error.param)
         case TimeoutError():
             return Failure(
                 status=504,
@@ -107,9 +95,7 @@ def describe(error: BaseException) -> Failure:
                 code="backend_timeout",
             )
         case ForgeError():
-            return Failure(
-                status=error.status, message=str(error), type=error_type(error.status), code=error.code
-            )
+            return _own_failure(error, code=error.code)
         case _:
             return Failure(
                 status=500,
@@ -117,6 +103,13 @@ def describe(error: BaseException) -> Failure:
                 type="server_error",
                 code="internal_error",
             )
+
+
+def _own_failure(error: ForgeError, *, code: str | None, param: str | None = None) -> Failure:
+    """An error of ours whose text is written for the caller."""
+    return Failure(
+        status=error.status, message=str(error), type=error_type(error.status), code=code, param=param
+    )
 
 
 def _cause(error: BackendUnreachableError) -> str:
