@@ -1,4 +1,4 @@
-"""``python -m forge.embedded``: fetch, list, find and remove the models that Forge can run itself."""
+"""``python -m forge.embedded``: fetch, list, find, serve and remove the models that Forge can run itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from forge.embedded import store
 from forge.embedded.install import Progress, install
 from forge.embedded.models import DEFAULT_MODEL, MODELS, EmbeddedModel
-from forge.errors import EmbeddedModelError
+from forge.errors import EmbeddedModelError, ServerStartError
 
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _EXIT_TERMINATED = 143
@@ -40,6 +40,7 @@ def cli() -> None:
       python -m forge.embedded install
       python -m forge.embedded install --model qwen2.5-coder-1.5b
       python -m forge.embedded list
+      python -m forge.embedded serve
       python -m forge.proxy --backend embedded
     """
 
@@ -62,6 +63,37 @@ def install_command(name: str) -> None:
     click.echo(f"{model.name} is at {path}", err=True)
     if find_spec("xllamacpp") is None:
         click.echo("To run it: python -m pip install 'forge-guardrails[embedded]'", err=True)
+
+
+@cli.command("serve")
+@_model_option
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one."
+)
+@click.option("--threads", type=click.IntRange(0), default=0, help="CPU threads; 0 takes all cores but one.")
+def serve_command(name: str, port: int, threads: int) -> None:
+    r"""Run the bare model server on loopback until Ctrl-C, without Forge in front of it.
+
+    \b
+    Example:
+      python -m forge.embedded serve --port 8080
+    """
+    import asyncio
+
+    asyncio.run(_serve(name, port, threads))
+
+
+async def _serve(name: str, port: int, threads: int) -> None:
+    from forge import embedded
+
+    async with await embedded.start(name, port=port, threads=threads) as server:
+        click.echo(
+            f"{name} is served at {server.base_url} (log: {server.log_path}); stop with Ctrl-C", err=True
+        )
+        status = await server.wait()
+    raise EmbeddedModelError(
+        f"the model server ended by itself with status {status}", hint=f"See {server.log_path}"
+    )
 
 
 @cli.command("list")
@@ -149,14 +181,14 @@ def main() -> None:
     _stop_on_sigterm()
     try:
         cli.main(prog_name="python -m forge.embedded", standalone_mode=False)
-    except EmbeddedModelError as error:
+    except (EmbeddedModelError, ServerStartError) as error:
         click.echo(f"error: {error}. {error.hint}".rstrip(), err=True)
         sys.exit(1)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; run it again to go on", err=True)
+        click.echo("interrupted", err=True)
         sys.exit(_EXIT_INTERRUPTED)
 
 
