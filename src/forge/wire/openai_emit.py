@@ -90,21 +90,16 @@ class ChunkEncoder:
         return self._chunk({"tool_calls": [{"index": index, **_call(call)}]}, {}, None)
 
     def finish(self, finished: Finished) -> bytes:
-        """The chunk with the finish reason. Top-level extras travel in the usage chunk, as on the wire of llama-server."""
-        return self._chunk({}, finished.extra.get("choice") or {}, finished.reason)
+        """The chunk with the finish reason, and the fields of the whole answer (``timings``)."""
+        chunk = self._chunk({}, finished.extra.get("choice") or {}, finished.reason)
+        fields = _top_level(finished)
+        return chunk if not fields else b"%b,%b\n\n" % (chunk[:-3], dumps(fields)[1:])
 
     def usage(self, finished: Finished) -> bytes:
-        """The chunk without choices that ends a stream whose caller asked for usage."""
+        """The chunk without choices that ends a stream whose caller asked for usage; again with those fields."""
         fields: dict[str, Any] = {"choices": [], **_top_level(finished)}
         fields["usage"] = encode_usage(finished.usage or Usage())
         return self._envelope + b"," + dumps(fields)[1:] + b"\n\n"
-
-    def extras(self, finished: Finished) -> bytes:
-        """The chunk with top-level extras for a caller who did not ask for usage; b"" where there are none."""
-        fields = _top_level(finished)
-        if not fields:
-            return b""
-        return self._envelope + b"," + dumps({"choices": [], **fields})[1:] + b"\n\n"
 
     def _chunk(self, delta: dict[str, Any], beside: dict[str, Any], reason: str | None) -> bytes:
         fields = dumps({**beside, "finish_reason": reason})[1:]
