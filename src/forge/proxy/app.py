@@ -52,14 +52,16 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
             if owns_service:
                 await service.aclose()
 
+    doors = {path: InferenceEndpoint(door, service) for path, door in DOORS.items()}
     routes = [
-        *(Route(path, InferenceEndpoint(door, service), methods=["POST"]) for path, door in DOORS.items()),
+        # For the methods they do not take, and for whoever asks the application for its routes.
+        *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
         Route("/forge/health", _health, methods=["GET"]),
         *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Gate, settings=service.settings, error_body=error_body)],
+        middleware=[Middleware(Gate, settings=service.settings, error_body=error_body, endpoints=doors)],
         exception_handlers={HTTPException: _on_http_exception, Exception: _on_fault},
         lifespan=lifespan,
     )

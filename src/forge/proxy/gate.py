@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -29,10 +29,16 @@ class Head(Struct, frozen=True):
 
 
 class Gate:
-    """Checks ``Host``, ``Origin`` and the caller's key; leaves a :class:`Head` in ``scope["forge.head"]``."""
+    """Checks ``Host``, ``Origin`` and the caller's key; leaves a :class:`Head` in ``scope["forge.head"]``.
 
-    def __init__(self, app: App, settings: Settings, error_body: ErrorBody) -> None:
+    ``endpoints`` are the doors by path: a POST to one of them needs no router behind the gate.
+    """
+
+    def __init__(
+        self, app: App, settings: Settings, error_body: ErrorBody, endpoints: Mapping[str, App]
+    ) -> None:
         self._app = app
+        self._endpoints = endpoints
         self._error_body = error_body
         self._settings = settings
 
@@ -48,7 +54,8 @@ class Gate:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1003})
             return
-        await self._app(scope, receive, send)
+        door = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
+        await (door or self._app)(scope, receive, send)
 
     def _admit(self, scope: Scope) -> Head:
         headers = scope["headers"]

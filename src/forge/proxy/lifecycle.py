@@ -7,6 +7,7 @@ Exit codes: 0 after a stop that was asked for, 1 when the proxy could not start 
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -94,6 +95,9 @@ async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> int:
         opening = runtime.open(require_backend=True, on_waiting=lambda url: screen.say(_waiting(url)))
         if await _first_of(_done(opening), asked) is None:
             return EXIT_OK
+        # What was made so far stays: the garbage collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         serving = asyncio.create_task(runtime.serve(lambda: screen.announce(runtime)))
         try:
             await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
