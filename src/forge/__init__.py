@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from forge.guardrails.step_enforcer import StepEnforcer as StepEnforcer
     from forge.prompts.nudges import retry_nudge as retry_nudge
     from forge.prompts.nudges import step_nudge as step_nudge
+    from forge.prompts.templates import extract_tool_call as extract_tool_call
+    from forge.prompts.templates import rescue_tool_call as rescue_tool_call
     from forge.prompts.tool_prompt import build_tool_prompt as build_tool_prompt
     from forge.tools.decorator import tool as tool
     from forge.tools.respond import RESPOND_TOOL_NAME as RESPOND_TOOL_NAME
@@ -105,6 +107,7 @@ _MODULE_OF: dict[str, str] = {
         "forge.core.steps": "StepTracker",
         "forge.dialects.scanner": "ReplyScanner parse_tool_calls",
         "forge.prompts.nudges": "retry_nudge step_nudge",
+        "forge.prompts.templates": "extract_tool_call rescue_tool_call",
         "forge.prompts.tool_prompt": "build_tool_prompt",
         "forge.tools.decorator": "tool",
         "forge.tools.respond": "RESPOND_TOOL_NAME respond_spec respond_tool",
