@@ -142,6 +142,28 @@ def raw_breaks_and_tabs(rng: random.Random, value: dict[str, Any]) -> str:
     return re.sub(r"(?<!\\)((?:\\\\)*)\\t", r"\1\t", raw_breaks(rng, {**value, "query": "a\tb\n\tc"}))
 
 
+def html_inside(rng: random.Random, value: dict[str, Any]) -> str:
+    page = f'<a href="{rng.choice(PROSE[6:7])}" class="x">{{"k": "v", "n": [1, 2]}}</a>'
+    return inner_quotes(rng, {**value, "content": page})
+
+
+def drive_paths(_: random.Random, value: dict[str, Any]) -> str:
+    return plain({**value, "path": "C:\\Projects\\App.cs", "query": "\\d+\\.\\w{2}"}).replace("\\\\", "\\")
+
+
+def bare_words(_: random.Random, value: dict[str, Any]) -> str:
+    return re.sub(
+        r'"mode": "(\w+)"', r'"mode": \1', plain({**value, "options": {"mode": "fast", "dry_run": True}})
+    )
+
+
+def several(rng: random.Random, value: dict[str, Any]) -> str:
+    """A JavaScript object as a model would explain it: bare keys, comments, a trailing comma, raw breaks."""
+    text = keys_only(comments(rng, value), lambda key: key)
+    text = outside(text, lambda part: re.sub(r"(?<=.)([}\]])", r",\1", part))
+    return re.sub(r"(?<!\\)((?:\\\\)*)\\n", r"\1\n", text)
+
+
 DAMAGES: dict[str, Damage] = {
     "valid": lambda _, v: plain(v),
     "fenced": lambda _, v: f"```json\n{json.dumps(v, indent=2)}\n```",
@@ -178,10 +200,25 @@ DAMAGES: dict[str, Damage] = {
     "encoded twice": lambda _, v: json.dumps(plain(v)),
     "escaped line breaks between": lambda _, v: outside(plain(v), lambda p: p.replace(",", ",\\n")),
     "concatenation": concatenated,
+    "inner quotes of markup": html_inside,
+    "single backslashes": drive_paths,
+    "bare words": bare_words,
+    "several at once": several,
     "brace missing before end mark": lambda _, v: plain(v)[:-1] + "\n</tool_call>",
     "cut off": lambda rng, v: plain(v)[: rng.randrange(1, len(plain(v)))],
     "cut off, inner quotes": lambda rng, v: (t := inner_quotes(rng, v))[: rng.randrange(1, len(t))],
     "cut off, Python repr": lambda rng, v: repr(v)[: rng.randrange(1, len(repr(v)))],
+}
+
+
+# What a damage puts into the value before it damages it.
+CHANGES: dict[str, dict[str, Any]] = {
+    "raw newlines and tabs": {"query": "a\tb\n\tc"},
+    "inner quotes of markup": {
+        "content": '<a href="https://example.com//a?b=1#c" class="x">{"k": "v", "n": [1, 2]}</a>'
+    },
+    "single backslashes": {"path": "C:\\Projects\\App.cs", "query": "\\d+\\.\\w{2}"},
+    "bare words": {"options": {"mode": "fast", "dry_run": True}},
 }
 
 
@@ -218,9 +255,8 @@ def main() -> int:
         counts = {name: [0, 0, 0] for name in readers}
         for _ in range(chosen.rounds):
             value = arguments(rng)
-            if kind == "raw newlines and tabs":
-                value = {**value, "query": "a\tb\n\tc"}
             text = damage(rng, value)
+            value = {**value, **CHANGES.get(kind, {})}
             for name, reader in readers.items():
                 started = time.perf_counter()
                 accepted, got = reader(text)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.repair.boundary import ValueBoundary
 from forge.repair.tolerant import read_json
 
 scalars = (
@@ -101,27 +100,6 @@ def test_a_cut_text_is_never_complete(value, data):
     )
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     assert not read_json(cut).closed
-
-
-@given(noise, st.lists(st.integers(1, 5), max_size=20))
-def test_a_boundary_does_not_depend_on_the_split(text, sizes):
-    text = "{" + text
-    whole = ValueBoundary().feed(text)
-    boundary, offset, found = ValueBoundary(), 0, None
-    for size in [*sizes, len(text)]:
-        piece = text[offset : offset + size]
-        end = boundary.feed(piece)
-        if end is not None:
-            found = offset + end
-            break
-        offset += len(piece)
-    assert found == whole
-
-
-@given(st.lists(values, max_size=3) | objects, noise)
-def test_the_boundary_of_valid_json_is_its_end(value, rest):
-    text = json.dumps(value, ensure_ascii=False)
-    assert ValueBoundary().feed(text + rest) == len(text)
 
 
 @pytest.mark.parametrize(

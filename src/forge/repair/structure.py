@@ -8,6 +8,7 @@ from typing import Any
 from forge.core.ledger import Fix, Risk
 from forge.repair.frames import Frame, Stop
 from forge.repair.gaps import Gaps
+from forge.repair.plain import plain_items, plain_members
 from forge.repair.quotes import END_MARK, QUOTES, Place
 from forge.repair.reading import MAX_DEPTH, Fault, Ledger, Reading
 from forge.repair.scalars import read_scalar
@@ -22,6 +23,7 @@ _COLON = re.compile(r"[:：]=?|=>?")
 _PREFIX = re.compile(r"[rRbBuUfF]{1,2}(?=[\"'])")
 _TAG = re.compile(r"</[A-Za-z]")
 _COMMAS = ",，、;；"
+_COMMA_RUN = re.compile(rf"[{_COMMAS}][{_COMMAS}\s]*+")
 
 
 class TolerantReader:
@@ -47,20 +49,17 @@ class TolerantReader:
         except Stop as stop:
             value = self.stack[0].container if self.stack else None
             end = self.start if stop.fault in ("absent", "too_deep") else stop.pos
-            fixes = () if stop.fault == "absent" else self._fixes()
+            fixes = () if stop.fault == "absent" else tuple(self.ledger.fixes)
             return Reading(value=value, end=end, fixes=fixes, fault=stop.fault)
         fault: Fault = "" if self.certain else "cut_off"
         return Reading(
             value=self.root,
             end=self.pos,
-            fixes=self._fixes(),
+            fixes=tuple(self.ledger.fixes),
             complete=self.certain,
             closed=self.closed and self.certain,
             fault=fault,
         )
-
-    def _fixes(self) -> tuple[Fix, ...]:
-        return tuple(self.ledger.fixes)
 
     def _fix(self, code: str, risk: Risk = Risk.SAFE, path: str | None = None, **seen: Any) -> None:
         where = path if path is not None else (self.stack[-1].path if self.stack else "")
@@ -77,15 +76,18 @@ class TolerantReader:
         if pos >= self.size:
             self._end_of_text(frame)
         elif frame.fresh:
-            self._first(frame, self.text[pos])
+            read_plain = plain_members if frame.kind == "{" else plain_items
+            self.pos = read_plain(self.text, self.pos, frame.container)
+            self._first(frame, self.text[self.pos])
         else:
             self._next(frame, self.text[pos])
 
     def _first(self, frame: Frame, char: str) -> None:
         """A key, an item or a closer is expected."""
-        if char in _COMMAS:
+        commas = _COMMA_RUN.match(self.text, self.pos)
+        if commas:
             self._fix("extra_comma")
-            self.pos += 1
+            self.pos = commas.end()
         elif char in _CLOSERS:
             if frame.container and frame.kind != "(":
                 self._fix("trailing_comma")
