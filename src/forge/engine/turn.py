@@ -191,7 +191,7 @@ class Turn:
                 outputs += self._release.rest_of_message(respond_message(call.arguments))
             else:
                 outputs.append(self._ready(call))
-        reason = self._finish_reason(answer, bool(real))
+        reason = self._finish_reason(answer, real)
         untouched = len(self._records) == 1 and self._plan.is_untouched(answer, verdict, reason)
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
 
@@ -274,10 +274,12 @@ class Turn:
     def _answers_by_respond(self, call: CheckedCall) -> bool:
         return self._plan.respond_injected and call.name == RESPOND_TOOL_NAME
 
-    def _finish_reason(self, answer: Answer, has_calls: bool) -> str:
+    def _finish_reason(self, answer: Answer, calls: list[CheckedCall]) -> str:
         reason = answer.finish_reason
-        if has_calls:
-            cut = reason == "length" and (answer.rejected or answer.has_cut_call)
+        if calls:
+            # A model that runs on after a written call says nothing more; a structured answer that was cut does.
+            structured = all(call.notation == "native" for call in calls)
+            cut = reason == "length" and (structured or answer.rejected or answer.has_cut_call)
             return reason if cut else "tool_calls"
         return "stop" if reason == "tool_calls" else reason
 

@@ -41,7 +41,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     status: int
     message: str
     type: str
-    code: str | int | None = None
+    code: str | None = None
     param: str | None = None
     retry_after: str | None = None
     own_body: bytes | None = None
@@ -136,7 +136,7 @@ def _backend_failure(error: BackendError) -> Failure:
         status=status,
         message=message if isinstance(message, str) and message else _plain(error),
         type=kind if isinstance(kind, str) and kind else error_type(status),
-        code=code if isinstance(code, str | int) else None,
+        code=str(code) if isinstance(code, str | int) else None,
         param=param if isinstance(param, str) else None,
         retry_after=error.retry_after,
         own_body=error.body.encode() if is_openai else None,

@@ -61,6 +61,16 @@ class InferenceEndpoint:
             failure = describe(error)
             await send_failure(send, failure, door.error_body(failure))
             return
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug(
+                "%s: model=%r stream=%s messages=%d tools=%d guarded=%s",
+                door.path,
+                request.model,
+                request.stream,
+                len(request.messages),
+                len(request.tools),
+                is_guarded(request),
+            )
         exchange = _Exchange(door, service, request, body, head.credentials)
         if request.stream:
             await exchange.stream(receive, send)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 
@@ -19,6 +18,7 @@ from forge.wire.openai import (
     ChunkEncoder,
     Identity,
     decode_request,
+    encode_error,
     encode_error_event,
 )
 
@@ -46,13 +46,9 @@ class OpenAIDoor(Door):
         """``{"error": {"message", "type", "param", "code"}}``, or the backend's own such body."""
         if failure.own_body is not None:
             return failure.own_body
-        error = {
-            "message": failure.message,
-            "type": failure.type,
-            "param": failure.param,
-            "code": failure.code,
-        }
-        return json.dumps({"error": error}).encode()
+        return encode_error(
+            failure.status, failure.message, kind=failure.type, param=failure.param, code=failure.code
+        )
 
     def error_event(self, failure: Failure) -> bytes:
         """The error body as one event; SDKs raise it. No ``[DONE]`` follows, since nothing is done."""
