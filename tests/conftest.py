@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
 
+import hypothesis
 import pytest
 
 from forge.embedded import store
@@ -13,6 +14,10 @@ from forge.embedded.launch import EmbeddedServer, start
 from forge.embedded.models import DEFAULT_MODEL, MODELS
 
 collect_ignore_glob = ["fixtures/*"]
+
+# A busy machine must not fail a property; pytest's own timeout watches over examples that hang.
+hypothesis.settings.register_profile("forge", deadline=None)
+hypothesis.settings.load_profile("forge")
 
 
 @pytest.fixture(scope="session")

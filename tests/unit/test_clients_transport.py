@@ -46,6 +46,10 @@ async def get(url, timeouts=None, headers=None):
         await transport.aclose()
 
 
+def chat_url(server):
+    return URL(server.url) / "v1/chat/completions"
+
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -169,7 +173,7 @@ async def test_an_answer_that_stalls_times_out():
     gate = Gate()
     async with ScriptedServer([Script([b"a", gate, b"b"])]) as server:
         transport = Transport(Timeouts(first_byte=5, between_bytes=0.05))
-        async with transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming:
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             assert await incoming.next_piece() == b"a"
             with pytest.raises(StreamError, match="stalled"):
                 await incoming.next_piece()
@@ -179,7 +183,7 @@ async def test_an_answer_that_stalls_times_out():
 async def test_a_reader_that_takes_its_time_is_no_stall():
     async with ScriptedServer([Script([b"a", b"b"])]) as server:
         transport = Transport(Timeouts(between_bytes=0.02))
-        async with transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming:
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             await asyncio.sleep(0.1)
             assert await incoming.read() == b"ab"
         await transport.aclose()
@@ -189,7 +193,7 @@ async def test_leaving_an_answer_closes_its_connection():
     gate = Gate()
     async with ScriptedServer([Script([b"a", gate])]) as server:
         transport = Transport()
-        async with transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming:
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             await incoming.next_piece()
         async with asyncio.timeout(5):
             await server.requests[0].gone.wait()
@@ -200,7 +204,7 @@ async def test_a_connection_is_used_again():
     async with ScriptedServer([Script([b"a", b"b"]), Script([b"c"])]) as server:
         transport = Transport()
         for expected in (b"ab", b"c"):
-            async with transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming:
+            async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
                 assert await incoming.read() == expected
         assert len(server._connections) == 1
         await transport.aclose()
@@ -212,7 +216,7 @@ async def test_an_error_body_is_read_and_its_retry_hint_kept():
     )
     async with ScriptedServer([script]) as server:
         transport = Transport()
-        async with transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming:
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             error = await incoming.error()
         await transport.aclose()
 
@@ -232,7 +236,7 @@ def test_a_transport_outlives_an_event_loop():
     async def once():
         async with (
             ScriptedServer([Script([b"a"])]) as server,
-            transport.open("POST", URL(server.url), headers={}, body=b"{}") as incoming,
+            transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming,
         ):
             return await incoming.read()
 
