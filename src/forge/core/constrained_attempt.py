@@ -60,6 +60,6 @@ async def constrained_attempt(
             elif isinstance(delta, Usage):
                 prompt, completion = delta.prompt_tokens, delta.completion_tokens
                 TokenUsage(prompt, completion, prompt + completion)
-    reader = ConstrainedReader()
+    reader = ConstrainedReader(tools)
     reader.feed("".join(text))
     return reader.finish().calls or TextResponse("".join(text))

@@ -38,7 +38,7 @@ class Answer:
     def __init__(
         self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False, short_texts: bool = False
     ) -> None:
-        self.constrained = ConstrainedReader() if constrained else None
+        self.constrained = ConstrainedReader(tools) if constrained else None
         self._short_texts = short_texts
         self._scanner = self.constrained or (ReplyScanner(toolbox_of(tuple(tools))) if scan else None)
         self._native: dict[int, WrittenCall] = {}

@@ -1,17 +1,20 @@
 """Reading a constrained answer: the whole text is one JSON object ``{"name": ..., "arguments": {...}}``.
 
 Nothing about such a text is doubtful, so none of the reply scanner's caution (examples, placeholders, data)
-applies to it.
+applies to it. Some servers refuse or ignore the constraint, though: a text that does not begin as an object is
+read like any other reply.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from forge.core.calls import CallSource, ToolCall
 from forge.dialects.reply import CallSegment, RejectedSegment, Reply
+from forge.dialects.scanner import parse_tool_calls
 
 NOTATION: Final = "constrained"
 _RESPOND_OPENING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*"respond"\s*,\s*"arguments"\s*:\s*')
@@ -21,7 +24,8 @@ _LONGEST_OPENING: Final = 200
 class ConstrainedReader:
     """Same interface as the reply scanner. ``arguments_of_respond`` grows while a ``respond`` call is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Iterable[object] = ()) -> None:
+        self._tools = tools
         self._pieces: list[str] = []
         self._opening = ""
         self._inside_respond = False
@@ -54,6 +58,8 @@ class ConstrainedReader:
         text = "".join(self._pieces)
         if not text.strip():
             return Reply()
+        if not text.lstrip().startswith("{"):
+            return parse_tool_calls(text, self._tools)
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
