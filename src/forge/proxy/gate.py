@@ -44,6 +44,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Admit or answer one request; other ASGI events pass."""
+        app = self._app
         if scope["type"] == "http":
             try:
                 scope["forge.head"] = self._admit(scope)
@@ -51,11 +52,12 @@ class Gate:
                 failure = describe(error)
                 await send_failure(send, failure, self._error_body(scope["path"], failure))
                 return
+            if scope["method"] == "POST":
+                app = self._endpoints.get(scope["path"], app)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1003})
             return
-        door = self._endpoints.get(scope["path"]) if scope.get("method") == "POST" else None
-        await (door or self._app)(scope, receive, send)
+        await app(scope, receive, send)
 
     def _admit(self, scope: Scope) -> Head:
         headers = scope["headers"]

@@ -1,0 +1,41 @@
+import io
+
+import pytest
+
+from forge.core.capabilities import Capabilities
+from forge.proxy.announce import announce
+from forge.proxy.runtime import Runtime
+from forge.proxy.settings import Settings
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def shown(out, capabilities=None, **fields):
+    runtime = Runtime(Settings(backend_url="http://u:s3cret@h:1", **fields))
+    runtime.capabilities = capabilities
+    announce(runtime, out)
+    return out.getvalue()
+
+
+def test_the_first_line_is_for_scripts():
+    assert shown(io.StringIO()).splitlines()[0] == "forge proxy running at http://127.0.0.1:8081"
+
+
+def test_an_ipv6_address_is_written_as_one():
+    assert "http://[::1]:8081" in shown(io.StringIO(), host="::1")
+
+
+@pytest.mark.parametrize("out", [io.StringIO, Terminal])
+def test_what_a_person_needs_is_there_and_no_secret(out):
+    known = Capabilities(context_length=32768, model="qwen")
+    text = shown(out(), known, max_retries=5, backend_api_key="s3cret", api_key="s3cret")
+    for part in ("qwen", "32,768", "5 corrections", "http://127.0.0.1:8081/v1", "Ctrl-C"):
+        assert part in text
+    assert "s3cret" not in text
+
+
+def test_colour_only_in_a_terminal():
+    assert "\x1b" not in shown(io.StringIO())

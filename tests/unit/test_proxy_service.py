@@ -1,0 +1,46 @@
+import json
+
+import pytest
+
+from forge.proxy.backends import make_backend
+from forge.proxy.courier import Courier
+from forge.proxy.openai_door import OpenAIDoor
+from forge.proxy.service import Service, policy_of
+from forge.proxy.settings import Settings
+
+URL = "http://127.0.0.1:1"
+
+
+def service(**fields):
+    settings = Settings(backend_url=URL, **fields)
+    return Service(settings, make_backend(settings, URL), Courier(URL, settings))
+
+
+@pytest.mark.parametrize(
+    ("configured", "sent", "expected"),
+    [
+        pytest.param(None, b'{"messages":[]}', b'{"messages":[]}', id="nothing-configured"),
+        pytest.param("c", b'{ "model": "m", "messages":[]}', b'{ "model": "m", "messages":[]}', id="named"),
+        pytest.param("c", b'{"model": "c",  "messages":[]}', b'{"model": "c",  "messages":[]}', id="named-the-same"),
+    ],
+)
+def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected):
+    s = service(model=configured)
+    assert s.with_model_in_body(s.with_model(OpenAIDoor().decode(sent)), sent) == expected
+
+
+@pytest.mark.parametrize("sent", [b'{"messages":[],"x":1.50}', b'{"messages":[],"model":null,"x":1.50}'])
+def test_the_configured_model_is_put_into_a_body_without_one(sent):
+    s = service(model="c")
+    body = s.with_model_in_body(s.with_model(OpenAIDoor().decode(sent)), sent)
+    assert json.loads(body) == {"model": "c", "messages": [], "x": 1.5}
+    assert b"1.50" in body  # other fields keep their bytes
+
+
+def test_every_guard_setting_reaches_the_policy():
+    policy = policy_of(
+        Settings(max_retries=7, max_tool_errors=8, text_policy="nudge", rescue=False, constrain=False)
+    )
+    assert (policy.max_retries, policy.max_tool_errors, policy.text_policy) == (7, 8, "nudge")
+    assert (policy.rescue, policy.constrain, policy.inject_respond_tool) == (False, False, False)
+    assert policy_of(Settings(inject_respond_tool=True)).offers_respond
