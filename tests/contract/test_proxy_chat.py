@@ -504,3 +504,41 @@ async def test_two_identities_are_the_callers_fault():
         status, _, body = await s.client.post(chat(), headers={"authorization": "Bearer a", "x-api-key": "b"})
     assert status == 400
     assert json.loads(body)["error"]["code"] == "multiple_credentials"
+
+
+# -- the backend's abilities ------------------------------------------------------------------------------------
+
+
+async def test_a_backend_without_tools_gets_them_in_the_prompt():
+    from servers.scripted import PROPS
+
+    written = f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>'
+    setup = Setup([whole_text(written)])
+    setup.backend.props = {
+        **PROPS,
+        "chat_template_caps": {"supports_tools": False, "supports_tool_calls": False},
+    }
+    async with setup as s:
+        _, _, body = await s.client.post(chat())
+    assert "tools" not in s.backend.chats[0].json
+    assert "get_weather" in json.dumps(s.backend.chats[0].json["messages"])
+    assert json.loads(body)["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "get_weather"
+
+
+async def test_a_demanded_call_is_constrained_from_the_first_attempt():
+    constrained = whole_text(f'{{"name": "get_weather", "arguments": {PARIS}}}')
+    async with Setup([constrained], backend="llamaserver") as s:
+        _, _, body = await s.client.post(chat(tool_choice="required"))
+    asked = s.backend.chats[0].json
+    assert {"response_format", "json_schema", "grammar"} & asked.keys()
+    call = json.loads(body)["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert (call["name"], json.loads(call["arguments"])) == ("get_weather", {"city": "Paris"})
+
+
+async def test_the_respond_tool_streams_as_text():
+    pieces = ['{"message": "It is ', "sunny", '."}']
+    async with Setup([stream_call("respond", pieces)], inject_respond_tool=True) as s:
+        _, _, body = await s.client.post(chat(stream=True))
+    parsed = events(body)
+    assert (text_of(parsed), calls_of(parsed)) == ("It is sunny.", [])
+    assert "respond" in json.dumps(s.backend.chats[0].json["tools"])

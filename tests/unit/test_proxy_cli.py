@@ -39,10 +39,14 @@ def test_examples_in_the_help_are_accepted(capsys):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        pytest.param(["--backend-url", "http://h", "--max-tool-errors", "-1"], "--max-tool-errors", id="range"),
+        pytest.param(
+            ["--backend-url", "http://h", "--max-tool-errors", "-1"], "--max-tool-errors", id="range"
+        ),
         pytest.param(["--backend-url", "http://h", "--text-policy", "loud"], "--text-policy", id="choice"),
         pytest.param(["--max-ret", "1"], "--max-ret", id="abbreviation"),
-        pytest.param(["--backend", "embedded", "--backend-url", "http://h"], "--backend-url", id="contradiction"),
+        pytest.param(
+            ["--backend", "embedded", "--backend-url", "http://h"], "--backend-url", id="contradiction"
+        ),
         pytest.param(
             ["--backend-url", "http://h", "--text-policy", "trust", "--inject-respond-tool"],
             "--inject-respond-tool",

@@ -79,7 +79,9 @@ def test_the_backends_own_body_is_the_answer():
 
 
 def test_whole_answers():
-    answer = json.loads(DOOR.reply(request(), Progress()).whole([TextDelta("a"), CALL], finished("tool_calls")))
+    answer = json.loads(
+        DOOR.reply(request(), Progress()).whole([TextDelta("a"), CALL], finished("tool_calls"))
+    )
     assert answer["choices"][0]["message"]["content"] == "a"
     assert answer["choices"][0]["message"]["tool_calls"][0]["id"] == "c1"
     assert answer["usage"]["total_tokens"] == 5

@@ -21,7 +21,9 @@ def service(**fields):
     [
         pytest.param(None, b'{"messages":[]}', b'{"messages":[]}', id="nothing-configured"),
         pytest.param("c", b'{ "model": "m", "messages":[]}', b'{ "model": "m", "messages":[]}', id="named"),
-        pytest.param("c", b'{"model": "c",  "messages":[]}', b'{"model": "c",  "messages":[]}', id="named-the-same"),
+        pytest.param(
+            "c", b'{"model": "c",  "messages":[]}', b'{"model": "c",  "messages":[]}', id="named-the-same"
+        ),
     ],
 )
 def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected):
