@@ -206,3 +206,19 @@ def test_an_untouched_neighbour_keeps_its_bytes_when_a_call_is_mended():
     body = json.dumps({"messages": history("{oops")}, separators=(", ", ":  ")).encode()
 
     assert b'"arguments":  "{ \\"b\\": 2 }"' in encode_request(decode_request(body))
+
+
+def test_a_call_without_a_type_gets_one():
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]
+
+    sent = encoded(request_of(messages=[{"role": "assistant", "content": None, "tool_calls": calls}]))
+
+    assert sent["messages"][0]["tool_calls"] == [{"type": "function", **calls[0]}]
+
+
+def test_a_call_with_null_arguments_gets_an_object():
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": None}}]
+
+    sent = encoded(request_of(messages=[{"role": "assistant", "content": None, "tool_calls": calls}]))
+
+    assert sent["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"

@@ -116,17 +116,22 @@ def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes]:
     for message in messages:
         if message.raw is None or message.protocol is not Protocol.OPENAI:
             encoded.extend(_built(message))
-        elif all(is_json(part.arguments) for part in message.parts if isinstance(part, Call)):
-            encoded.append(bytes(message.raw))
         else:
-            encoded.append(_with_sound_calls(bytes(message.raw)))
+            raw = bytes(message.raw)
+            encoded.append(raw if _sound(message, raw) else _with_sound_calls(raw))
     return encoded
+
+
+def _sound(message: ChatMessage, raw: bytes) -> bool:
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    # Quotes inside arguments are escaped, so this finds the calls' own members.
+    return raw.count(b'"type"') >= len(calls) and all(is_json(call.arguments) for call in calls)
 
 
 def _with_sound_calls(raw: bytes) -> bytes:
     """The message with those calls mended that no server would take; all else as it was.
 
-    llama-server fails the whole request (500) when an earlier call's arguments are not JSON.
+    llama-server fails the whole request (500) when an earlier call has no type or arguments that are not JSON.
     """
     message = _decode_fields(raw)
     message["tool_calls"] = Raw(b"[%b]" % b",".join(map(_sound_call, _decode_list(message["tool_calls"]))))
@@ -139,12 +144,12 @@ def _sound_call(raw: Raw) -> bytes:
         return bytes(raw)
     function = _decode_fields(call["function"])
     value = msgspec.json.decode(function.get("arguments", Raw(b'""')))
-    arguments = value if isinstance(value, str) else ""
-    if not (isinstance(value, str | None) and not is_json(arguments)):
-        return bytes(raw)
-    function["arguments"] = Raw(dumps(sound_arguments(arguments)))
-    call["function"] = Raw(dumps(function))
-    return dumps(call)
+    broken = value is None or (isinstance(value, str) and not is_json(value))
+    if broken:
+        function["arguments"] = Raw(dumps(sound_arguments(value or "")))
+        call["function"] = Raw(dumps(function))
+    typed = {"type": Raw(b'"function"'), **call}
+    return dumps(typed) if broken or "type" not in call else bytes(raw)
 
 
 def _built(message: ChatMessage) -> Iterable[bytes]:
