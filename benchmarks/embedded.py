@@ -92,7 +92,9 @@ def main() -> None:
     parser.add_argument("--only", help="only settings whose label contains this")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads of the model server")
     parser.add_argument("--show-failures", action="store_true")
-    stack.run(measure(parser.parse_args(), Console()))
+    # Without a terminal there is no width to ask for.
+    console = Console(width=None if Console().is_terminal else 120)
+    stack.run(measure(parser.parse_args(), console))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,10 @@ async def test_an_unknown_name_with_recommended_sampling_raises(embedded_server:
 @pytest.mark.timeout(400)
 async def test_the_variant_with_respond_runs(embedded_server: EmbeddedServer) -> None:
     """A model of this size may still not get there; what counts is that it ends as Forge says runs end."""
-    result = run(at(embedded_server, block("respond_tool()"), "SmolLM2-135M-Instruct.Q4_1.gguf"))
+    source = at(embedded_server, block("respond_tool()"), "SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert "context_manager=ctx)" in source
+
+    result = run(source.replace("context_manager=ctx)", "context_manager=ctx, max_iterations=3)"))
 
     last = result.stderr.strip().splitlines()[-1] if result.stderr.strip() else ""
     assert result.returncode == 0 or last.startswith("forge.errors."), result.stderr

@@ -380,19 +380,26 @@ def test_a_constrained_answer_cut_by_the_limit_shows_nothing() -> None:
 LOOPING = '{"name": "get_weather", "arguments": {"city": "' + "the city of the " * 12
 
 
-def test_a_constrained_call_that_ran_away_is_asked_for_again_with_short_texts() -> None:
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(LOOPING, id="in the text that was cut off"),
+        pytest.param(LOOPING + '", "note": "Paris is', id="in a text before it"),
+    ],
+)
+def test_a_constrained_call_that_ran_away_is_asked_for_again_with_short_texts(first: str) -> None:
     """The prompt stays the same: only what may be decoded changes, so nothing is appended."""
     played = play(
         ask(ToolChoice("required")),
-        text_attempt(LOOPING, "length"),
+        text_attempt(first, "length"),
         text_attempt('{"name": "get_weather", "arguments": {"city": "the city of the"}}'),
     )
 
-    first, second = (request.constraint for request in played.requests)
-    assert first is not None
-    assert second is not None
-    assert first.longest_text is None
-    assert second.longest_text is not None
+    loose, tight = (request.constraint for request in played.requests)
+    assert loose is not None
+    assert tight is not None
+    assert loose.longest_text is None
+    assert tight.longest_text is not None
     assert played.requests[1].messages == played.requests[0].messages
     assert played.reasons == ["ran_away"]
     assert played.calls == [("get_weather", {"city": "the city of the"})]

@@ -124,12 +124,13 @@ class Answer:
 
     @property
     def ran_away(self) -> bool:
-        """Whether a constrained call was cut off while one of its unbounded texts went round in circles."""
+        """Whether a constrained call was cut off after one of its texts had gone round in circles."""
         if self.constrained is None or self._short_texts or self.constrained.inside_respond:
             return False
         if self.finish_reason != "length":
             return False
-        return runs_in_circles("".join(self.raw_text))
+        # One text may have run into its bound and left too few tokens for the next ones.
+        return any(runs_in_circles(piece) for piece in "".join(self.raw_text).split('"'))
 
     @property
     def finish_reason(self) -> str:
