@@ -124,6 +124,8 @@ def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes]:
 
 def _sound(message: ChatMessage, raw: bytes) -> bool:
     calls = [part for part in message.parts if isinstance(part, Call)]
+    if not calls:
+        return True
     # Quotes inside arguments are escaped, so this finds the calls' own members.
     return raw.count(b'"type"') >= len(calls) and all(is_json(call.arguments) for call in calls)
 
