@@ -561,6 +561,22 @@ def test_run_sync_again_and_again(scripted):
     assert one.run_sync(flow(), "task") == "x"
     with pytest.raises(ToolCallError):
         runner(scripted(TextResponse("p")), max_retries_per_step=0).run_sync(flow(), "task")
+    one.close()
+
+
+async def test_sampling_and_further_fields_go_with_every_call():
+    class Keeps:
+        async def send(self, messages, **options):
+            self.options = options
+            return [call("submit", text="x")]
+
+    client = Keeps()
+    await run(client, sampling={"temperature": 0}, passthrough={"max_tokens": 9})
+    assert (client.options["sampling"], client.options["passthrough"]) == (
+        {"temperature": 0},
+        {"max_tokens": 9},
+    )
+    await runner(client).aclose()
 
 
 async def test_clients_need_no_attributes():

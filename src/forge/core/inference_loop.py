@@ -195,12 +195,12 @@ class Inference:
     async def _is_last_chance(self) -> bool:
         """Whether the next failure would spend a budget, and the backend can make one impossible."""
         tracker = self.tracker
-        if self.attempt == 0 or not self.tools or not isinstance(self.client, Backend):
+        if not self.tools or not isinstance(self.client, Backend):
             return False
-        last = (
-            tracker.consecutive_retries >= tracker.max_retries
-            or tracker.consecutive_tool_errors >= tracker.max_tool_errors
-        )
+        last = tracker.consecutive_retries >= tracker.max_retries
+        if self.attempt:
+            # At a turn's start this counter may stand for tools that failed, which says nothing about arguments.
+            last = last or tracker.consecutive_tool_errors >= tracker.max_tool_errors
         return last and await can_constrain(self.client)
 
     async def _call(self) -> _Call:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,8 @@ class WorkflowRunner:
         max_prereq_violations: batches in a row with a call before its prerequisites that are tolerated.
         tool_timeout: seconds for each tool that has no timeout of its own; None for no limit.
         max_repeats: after so many equal results of equal calls the model is told; 0 never tells.
+        sampling: sampling values for every model call.
+        passthrough: further fields of every request's body, such as ``max_tokens``.
 
     Raises:
         ValueError: ``reasoning_replay`` is none of the choices.
@@ -79,6 +81,8 @@ class WorkflowRunner:
         max_prereq_violations: int = 2,
         tool_timeout: float | None = None,
         max_repeats: int = 3,
+        sampling: Mapping[str, Any] | None = None,
+        passthrough: Mapping[str, Any] | None = None,
     ) -> None:
         self.client = client
         self.context_manager = context_manager
@@ -95,6 +99,8 @@ class WorkflowRunner:
         self.max_prereq_violations = max_prereq_violations
         self.tool_timeout = tool_timeout
         self.max_repeats = max_repeats
+        self.sampling = sampling
+        self.passthrough = passthrough
 
     # -- ways to run ------------------------------------------------------------------------------------
 
@@ -155,8 +161,18 @@ class WorkflowRunner:
         prompt_vars: dict[str, Any] | None = None,
         initial_messages: Sequence[Message] | None = None,
     ) -> Any:
-        """:meth:`run` for code without an event loop; an interrupt cancels the run."""
+        """:meth:`run` for code without an event loop; an interrupt cancels the run. :meth:`close` when done."""
         return run_blocking(self.run(workflow, user_message, prompt_vars, initial_messages))
+
+    async def aclose(self) -> None:
+        """Close the client's connections. Idempotent."""
+        close = getattr(self.client, "aclose", None)
+        if close is not None:
+            await close()
+
+    def close(self) -> None:
+        """:meth:`aclose` after :meth:`run_sync`."""
+        run_blocking(self.aclose())
 
     # -- the loop ---------------------------------------------------------------------------------------
 
@@ -197,6 +213,8 @@ class WorkflowRunner:
                 max_attempts=self.max_iterations - state.iteration,
                 stream=self.stream,
                 on_chunk=self.on_chunk,
+                sampling=self.sampling,
+                passthrough=self.passthrough,
                 reasoning_replay=self.reasoning_replay,
                 accept_partial=True,
                 turn=state.turn,
