@@ -12,8 +12,9 @@ from forge.clients.backend import Backend
 from forge.clients.base import TokenUsage, format_tool
 from forge.core.calls import LLMResponse, TextResponse
 from forge.core.events import CallDelta, Delta, TextDelta, Usage
-from forge.core.request import Constraint
+from forge.core.request import Constraint, Request
 from forge.engine.constrained import ConstrainedReader
+from forge.engine.ladder import SHORT_TEXT
 from forge.schema.spec import as_tools
 from forge.wire.json_text import dumps
 from forge.wire.openai import decode_request
@@ -46,10 +47,29 @@ async def constrained_attempt(
         StreamError: the answer ended too early.
     """
     body = {**options, "tools": [format_tool(tool) for tool in tools], "messages": list(messages)}
-    request = msgspec.structs.replace(
-        decode_request(dumps(body)), constraint=Constraint(tools=as_tools(tools))
-    )
+    request = decode_request(dumps(body))
+    text, usage = "", Usage()
+    # What cannot be malformed can still be cut off, when the model finds no end to a text; then texts are bounded.
+    for longest_text in (None, SHORT_TEXT):
+        constraint = Constraint(tools=as_tools(tools), longest_text=longest_text)
+        text, used = await _read(client, msgspec.structs.replace(request, constraint=constraint), headers)
+        usage = _sum(usage, used)
+        reader = ConstrainedReader()
+        reader.feed(text)
+        calls = reader.finish().calls
+        if calls:
+            break
+    if usage.prompt_tokens:
+        TokenUsage(
+            usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
+        )
+    return calls or TextResponse(text)
+
+
+async def _read(client: Backend, request: Request, headers: Mapping[str, str] | None) -> tuple[str, Usage]:
+    """The text of one answer, arguments of structured calls included, and its usage."""
     text: list[str] = []
+    usage = Usage()
     exchange = cast("AsyncGenerator[Delta, None]", client.exchange(request, headers=headers))
     async with aclosing(exchange) as deltas:
         async for delta in deltas:
@@ -58,8 +78,13 @@ async def constrained_attempt(
             elif isinstance(delta, CallDelta):
                 text.append(delta.arguments)
             elif isinstance(delta, Usage):
-                prompt, completion = delta.prompt_tokens, delta.completion_tokens
-                TokenUsage(prompt, completion, prompt + completion)
-    reader = ConstrainedReader(tools)
-    reader.feed("".join(text))
-    return reader.finish().calls or TextResponse("".join(text))
+                usage = delta
+    return "".join(text), usage
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    # The context is as full as the last prompt was; generation adds up.
+    return Usage(
+        prompt_tokens=second.prompt_tokens or first.prompt_tokens,
+        completion_tokens=first.completion_tokens + second.completion_tokens,
+    )

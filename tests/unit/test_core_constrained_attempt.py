@@ -1,0 +1,94 @@
+"""The attempt that cannot be malformed, on a backend without a network."""
+
+import pytest
+
+from forge.clients.backend import Backend
+from forge.clients.base import TokenUsage, _capture_usage
+from forge.context import ContextManager, NoCompact
+from forge.core.calls import TextResponse, ToolCall
+from forge.core.capabilities import Capabilities
+from forge.core.constrained_attempt import can_constrain, constrained_attempt
+from forge.core.events import Finish, TextDelta, Usage
+from forge.core.runner import WorkflowRunner
+from forge.core.workflow import Workflow
+from forge.tools import tool
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+def pick(colour: str) -> str:
+    """Pick a colour."""
+    return colour
+
+
+class Server(Backend):
+    """Answers ``send`` with prose and a constrained exchange with whole or cut-off calls."""
+
+    api_format = "openai"
+
+    def __init__(self, *texts, constrains=True):
+        self.texts = list(texts)
+        self.constrains = constrains
+        self.requests = []
+        self.sends = 0
+
+    async def capabilities(self):
+        return Capabilities(constrains=self.constrains)
+
+    async def exchange(self, request, *, headers=None):
+        self.requests.append(request)
+        yield TextDelta(self.texts[len(self.requests) - 1])
+        yield Usage(prompt_tokens=10, completion_tokens=3)
+        yield Finish(reason="stop")
+
+    async def send(self, messages, **options):
+        self.sends += 1
+        TokenUsage(5, 5, 10)
+        return TextResponse("prose")
+
+    async def aclose(self):
+        pass
+
+
+CALL = '{"name": "pick", "arguments": {"colour": "red"}}'
+MESSAGES = [{"role": "user", "content": "hi"}]
+
+
+async def test_a_call_and_its_usage():
+    server = Server(CALL)
+    with _capture_usage() as captured:
+        response = await constrained_attempt(server, MESSAGES, [pick], {"temperature": 0})
+    assert response == [ToolCall("pick", {"colour": "red"})]
+    assert captured.usage == TokenUsage(10, 3, 13)
+    (request,) = server.requests
+    assert [t.name for t in request.constraint.tools] == [t.name for t in request.tools] == ["pick"]
+    assert bytes(request.options["temperature"]) == b"0"
+
+
+async def test_a_cut_off_call_is_tried_again_with_short_texts():
+    server = Server(CALL[:30], CALL)
+    with _capture_usage() as captured:
+        assert await constrained_attempt(server, MESSAGES, [pick], {}) == [
+            ToolCall("pick", {"colour": "red"})
+        ]
+    assert captured.usage == TokenUsage(10, 6, 16)
+    assert [r.constraint.longest_text is None for r in server.requests] == [True, False]
+    server = Server("half", "again")
+    assert await constrained_attempt(server, MESSAGES, [pick], {}) == TextResponse("again")
+
+
+async def test_only_real_backends_that_can_are_asked():
+    assert await can_constrain(Server())
+    assert not await can_constrain(Server(constrains=False))
+    assert not await can_constrain(object())
+
+
+@pytest.mark.parametrize(("retries", "sends"), [(2, 2), (0, 0)])
+async def test_the_last_attempt_of_a_run_is_constrained(retries, sends):
+    server = Server(CALL)
+    workflow = Workflow.from_tools([pick], terminal_tool="pick")
+    runner = WorkflowRunner(server, ContextManager(NoCompact(), None), max_retries_per_step=retries)
+    result = await runner.run_detailed(workflow, "task")
+    assert (result.value, server.sends, len(server.requests)) == ("red", sends, 1)
+    assert [call.constrained for call in result.report.model_calls] == [False] * sends + [True]
