@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from typing import Self
 
 from forge.proxy.body import Receive, Send
@@ -103,26 +102,42 @@ class EventStream:
         self._timer = self._loop.call_later(max(self._interval - quiet, 0.05), self._tick)
 
 
-@contextlib.asynccontextmanager
-async def cancelled_with_client(receive: Receive) -> AsyncIterator[None]:
+_WATCH_AFTER = 0.05
+"""Seconds: the watch is a task of its own, and an answer that is there at once needs none."""
+
+
+class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancelled_with_client(receive):``
     """Cancel the body of the ``async with`` when the client goes away; leave quietly then.
 
     Cancelling the task closes whatever backend connection it is reading from, which stops generation there.
     A cancellation from elsewhere (shutdown) passes through.
     """
-    task = asyncio.current_task()
-    assert task is not None
-    watch = asyncio.get_running_loop().create_task(_disconnected(receive, task))
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not (watch.done() and not watch.cancelled()) or task.uncancel() > 0:
-            raise
-    finally:
+
+    __slots__ = ("_receive", "_task", "_timer", "_watch")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._timer = loop.call_later(_WATCH_AFTER, self._start, loop)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        self._timer.cancel()
+        watch, task = self._watch, self._task
+        if watch is None or task is None:
+            return False
+        gone = watch.done() and not watch.cancelled()
         watch.cancel()
+        return gone and kind is asyncio.CancelledError and task.uncancel() == 0
 
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._watch = loop.create_task(self._until_disconnected())
 
-async def _disconnected(receive: Receive, task: asyncio.Task[object]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    task.cancel()
+    async def _until_disconnected(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        assert self._task is not None
+        self._task.cancel()
