@@ -135,9 +135,24 @@ def test_nothing_eligible_reports_nothing():
 def test_what_cannot_fit_is_a_typed_error():
     manager = ContextManager(TieredCompact(keep_recent=2), 100)
     with pytest.raises(ContextBudgetExceeded) as caught:
-        manager.maybe_compact([*start(), *turn(1, size=4000)])
+        manager.maybe_compact([*start(), *(m for step in range(1, 4) for m in turn(step, size=1900))])
     assert caught.value.budget_tokens == 100
-    assert caught.value.estimated_tokens > 1000
+    assert caught.value.estimated_tokens > 900
+
+
+def test_an_oversize_new_result_is_cut_to_what_fits():
+    manager = ContextManager(TieredCompact(keep_recent=2), 1000)
+    compacted = manager.maybe_compact([*start(), *turn(1, size=40_000)])
+    result = compacted[-1]
+    assert (result.tool_call_id, "[Truncated — " in result.content) == ("c1", True)
+    assert 600 < manager.estimate_tokens(compacted) <= 1000
+
+
+def test_a_guess_about_tools_does_not_end_a_run():
+    manager = ContextManager(TieredCompact(keep_recent=2), 100)
+    manager.count_tools([ToolSpec.from_json_schema("f", "d" * 4000, {"type": "object"})])
+    messages = [*start(), *turn(1, size=40)]
+    assert manager.maybe_compact(messages) == messages
 
 
 @pytest.mark.parametrize("budget", [None, 0, -5])

@@ -280,9 +280,9 @@ async def test_iterations_used_up(scripted):
 
 
 async def test_a_conversation_that_does_not_fit(scripted):
-    big = tool(name="big")(lambda: "x" * 8000)
+    big = tool(name="big")(lambda: "x" * 1900)
     client = scripted([call("big")])
-    context = ContextManager(TieredCompact(), 500)
+    context = ContextManager(TieredCompact(), 400)
     with pytest.raises(ContextBudgetExceeded) as caught:
         await WorkflowRunner(client, context).run(flow(big), "task")
     assert (caught.value.completed_steps, kinds(caught.value.messages)[-1]) == (["big"], "tool_result")

@@ -88,6 +88,7 @@ class ContextManager:
         self._seen: _Measured | None = None
         self._measured: _Measured | None = None
         self._scale = 1.0
+        self._calibrated = False
         self._tools: tuple[object, ...] = ()
         self._tool_tokens = 0
 
@@ -197,7 +198,9 @@ class ContextManager:
                 self.on_compact(
                     CompactEvent(step_index, before, after, budget, len(messages), len(compacted), phase)
                 )
-        if after > budget:
+        # Without a server's count, the guess about the tools' descriptions is no reason to give up.
+        certain = after if self._calibrated else after - self._tool_tokens
+        if certain > budget:
             raise ContextBudgetExceeded(after, budget)
         self._see(compacted)
         return compacted
@@ -222,6 +225,7 @@ class ContextManager:
         if estimated > 0:
             # Chat templates and dense tokenisers explain a factor of a few; more is a count of something else.
             self._scale = min(max(self._usage.current_usage_tokens / estimated, 0.25), 4.0)
+            self._calibrated = True
 
 
 def default_context_warning(tokens: int, budget: int, fraction: float) -> str:

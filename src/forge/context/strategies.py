@@ -14,6 +14,7 @@ from typing import Protocol
 from forge.context.eligibility import FIRST_ELIGIBLE, NUDGES, eligible_end, paired_results
 from forge.context.estimate import BYTES_PER_TOKEN, message_size
 from forge.context.estimate import estimate_tokens as _estimate_tokens
+from forge.context.oversize import fit_recent
 from forge.core.messages import Message, MessageMeta, MessageRole, MessageType
 
 
@@ -86,7 +87,8 @@ class TieredCompact(CompactStrategy):
 
     1. Corrections go, together with the calls that they rejected; long tool results are cut to their beginning.
     2. Tool results go; a line in their place says how to get them back.
-    3. Thinking and texts of the model go as well.
+    3. Thinking and texts of the model go as well; if that is not enough for the budget itself, new tool results
+       that are very long are cut in their middle.
 
     Args:
         keep_recent: turns to leave alone; 0 leaves none.
@@ -141,7 +143,12 @@ class TieredCompact(CompactStrategy):
             if tokens < limits[phase]:
                 return result, phase
         recent = len(messages) - max(end, FIRST_ELIGIBLE)
-        return _without_prose(result, len(result) - recent), 3
+        result = _without_prose(result, len(result) - recent)
+        tokens = int(sum(map(message_size, result)) * scale)
+        if tokens > budget_tokens:
+            excess = int((tokens - budget_tokens) / (scale * BYTES_PER_TOKEN)) + 1
+            result = fit_recent(result, len(result) - recent, excess)
+        return result, 3
 
     @staticmethod
     def _find_eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
