@@ -174,3 +174,10 @@ def test_schemas_that_refer_to_themselves_cost_little(schema):
     started = time.process_time()
     read_arguments(Tool(name="t", parameters=schema), {"a": {"a": {"a": "x"}}})
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("schema", [{"const": []}, {"type": "array"}, {"type": "string"}, {"enum": ["a"]}])
+def test_a_schema_that_wants_no_object_does_not_take_the_object_away(schema):
+    checked = read_arguments(Tool(name="t", parameters=schema), "{}")
+    assert (checked.value, checked.is_object) == ({}, True)
+    assert checked.problems

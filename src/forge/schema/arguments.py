@@ -91,7 +91,11 @@ def read_arguments(tool: Tool, raw: object, *, text_values: bool = False) -> Che
         return CheckedArguments(
             value=value, is_object=False, complete=True, fixes=tuple(fixes), problems=(problem,)
         )
-    value, coerced = coerce(value, compiled.schema, text_values=text_values)
+    typed, coerced = coerce(value, compiled.schema, text_values=text_values)
+    if isinstance(typed, dict):  # a schema that wants no object at all is no reason to give up the object
+        value = typed
+    else:
+        coerced = ()
     return CheckedArguments(
         value=value,
         is_object=True,
