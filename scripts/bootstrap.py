@@ -60,7 +60,7 @@ def interpreter(choice):
             if choice == "any":
                 break
     if not usable:
-        raise SystemExit(nothing_usable())
+        raise SystemExit(nothing_usable(choice))
     # Of equal versions the one found first: min and max both keep it.
     pick = max if choice == "newest" else min
     return pick(usable, key=lambda entry: entry[0])
@@ -92,7 +92,9 @@ def version_of(python):
     return (int(match.group(1)), int(match.group(2))) if result.returncode == 0 and match else None
 
 
-def nothing_usable():
+def nothing_usable(choice):
+    if os.sep in choice:
+        return "error: %s is no Python %d.%d or newer that can make virtual environments" % (choice, *LOWEST)
     own = "%d.%d" % sys.version_info[:2]
     if sys.version_info[:2] < LOWEST:
         return (
@@ -146,7 +148,7 @@ def install(venv, extras):
         "-m",
         "pip",
         "install",
-        "--quiet",
+        "-qq",  # errors only
         "--disable-pip-version-check",
         "--no-input",
     ]
