@@ -103,7 +103,7 @@ class Automaton:
                 if waits or anchor.may_stand(text, place, low):
                     return Hit(place, char, waits)
                 at = place + 1
-                while at < size and text[at] == char:  # a run of it is no better
+                while text[at : at + 2] == char + char:  # in a run of it only the last can begin something
                     at += 1
                 continue
             return hit

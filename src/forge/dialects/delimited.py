@@ -53,7 +53,7 @@ def delimited(
     """
     start = scan = cur.pos
     lexer = JsonLexer(marks, stop_at_tags=stop_at_tags)
-    budget = _Budget()
+    closings, markings = _Budget(), _Budget()
     while True:
         text, base = cur.tape.window(scan)
         at, event = lexer.run(text, scan - base, final=cur.tape.closed)
@@ -66,6 +66,7 @@ def delimited(
             yield from cur.more()
             continue
         balanced = event is Event.CLOSED
+        budget = closings if balanced else markings
         result = attempt(scan, None if balanced else lexer, True) if budget.spend(scan - start) else None
         if result is not None and not (balanced and never_before and (yield from _before(cur, never_before))):
             return result

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from typing import Any, NamedTuple
 
 from forge.core.ledger import Fix, Risk
+from forge.dialects.json_lexer import Event, JsonLexer
 from forge.repair.tolerant import read_json
 
+_LONGEST_LITERAL = 100_000
+_ODD_ESCAPE = re.compile(r"\\[^\\'\"abfnrtvxuU\n]|\\N|\x00")
+"""Escapes that Python only warns about; the tolerant reader keeps their backslash."""
 _KEY = re.compile(r"\s*(?:([^\W\d][\w.-]*)|(['\"])([\w.-]+)\2)\s*(?:=(?!=)|:)\s*")
 _STRING = re.compile(r"[rRbBuUfF]{0,2}('''|\"\"\"|['\"])")
 _SCALAR = re.compile(r"[^,()\[\]{}'\"=]+")
@@ -92,6 +98,9 @@ class _Reader:
         if _STRING.match(text, pos, self.stop):
             return self.strings()
         if text[pos] in "{[(":
+            literal = self.literal(pos)
+            if literal is not None:
+                return literal
             reading = read_json(text[: self.stop], pos, keys=self.keys)
             if not reading.complete or not reading.closed:
                 raise ValueError("unreadable container")
@@ -105,6 +114,22 @@ class _Reader:
         if self.pos < self.stop and text[self.pos] != ",":
             raise ValueError("an expression, not a value")
         return self.scalar(match.group().strip())
+
+    def literal(self, pos: int) -> dict[str, Any] | list[Any] | None:
+        """A container that is valid Python as it stands."""
+        end, event = JsonLexer().run(self.text[: self.stop], pos, final=True)
+        source = self.text[pos:end]
+        if event is not Event.CLOSED or len(source) > _LONGEST_LITERAL or _ODD_ESCAPE.search(source):
+            return None
+        try:
+            value = ast.literal_eval(source)
+            json.dumps(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return None
+        if not isinstance(value, dict | list | tuple):
+            return None
+        self.pos = end
+        return value if isinstance(value, dict) else list(value)
 
     def scalar(self, word: str) -> Any:
         if word in _WORDS:

@@ -116,12 +116,12 @@ class ReplyScanner:
         return held_name(text, max(low, 0), stop, self._context.last, self._tools) if stop > low else 0
 
     def _skip_run(self) -> int:
-        """Behind an opener that is none; behind all of them for a single character that repeats."""
+        """Behind an opener that is none; in a run of one character, at its last."""
         if len(self._word) > 1:
             return self._resume
         text, base = self._tape.window(self._shown)
         at = self._resume - base
-        while at < len(text) and text[at] == self._word:
+        while text[at : at + 2] == self._word * 2:
             at += 1
         return base + at
 
