@@ -1,0 +1,80 @@
+"""Every example of the documentation runs, as its reader would run it, against a server that answers by script."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from servers.scripted import Script, ScriptedServer, whole_call, whole_text
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+
+
+def report(text: str) -> Script:
+    return whole_call("report", f'{{"text": "{text}"}}')
+
+
+CASES = {
+    "workflow": (
+        [
+            whole_text("I will look that up."),
+            whole_call("get_weather", '{"city": "Paris", "days": "2"}'),
+            whole_call("respond", '{"message": "22 degrees and clear."}'),
+        ],
+        ["22 degrees and clear.", "3 model calls, 1 rejected, 1 arguments mended", "retry_nudge"],
+    ),
+    "sync": ([whole_call("add", '{"a": 19, "b": "23"}')], ["the sum is 42"]),
+    "own_loop": (
+        [
+            whole_text("Let me think."),
+            whole_call("answer", '{"text": "too early"}'),
+            whole_call("find", "{}"),
+            whole_call("search", '{"query": "install"}'),
+            whole_call("answer", '{"text": "With pip."}'),
+        ],
+        ["retry\nstep_blocked\ntool_error\nexecute\nexecute\nWith pip."],
+    ),
+    "slot_worker": ([report("one"), report("two"), report("three")], ["urgent: ", "nightly:"]),
+}
+
+
+def test_every_example_is_here() -> None:
+    assert sorted(path.stem for path in EXAMPLES.glob("*.py")) == sorted(CASES)
+
+
+async def run(name: str, url: str) -> str:
+    environment = {**os.environ, "FORGE_BACKEND_URL": f"{url}/v1", "PYTHONPATH": str(ROOT / "src")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-W",
+        "error",
+        str(EXAMPLES / f"{name}.py"),
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+async def test_example(name: str) -> None:
+    scripts, expected = CASES[name]
+    async with ScriptedServer(scripts) as backend:
+        output = await run(name, backend.url)
+
+    assert [part for part in expected if part not in output] == [], output
+
+
+async def test_a_failed_run_is_told_with_its_code() -> None:
+    async with ScriptedServer([whole_text("no")] * 6) as backend:
+        output = await run("sync", backend.url)
+
+    assert output.startswith("failed with no_valid_call after ")
