@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge.core.request import Tool
@@ -96,8 +96,10 @@ def _schemas(inner):
 
 schemas = st.recursive(st.just({}) | st.booleans() | values, _schemas, max_leaves=10)
 object_schemas = _schemas(schemas)
+few = settings(max_examples=40)  # whole schemas take long to draw
 
 
+@few
 @given(object_schemas | st.dictionaries(st.sampled_from(KEYWORDS), values), values | st.text(), st.booleans())
 def test_any_arguments_of_any_tool_are_answered(schema, raw, text_values):
     tool = Tool(name="tool", parameters=schema if isinstance(schema, dict) else {})
@@ -110,12 +112,14 @@ def test_any_arguments_of_any_tool_are_answered(schema, raw, text_values):
         assert again.is_object
 
 
+@few
 @given(object_schemas)
 def test_what_is_understood_is_understood_the_same_again(schema):
     once = understand(schema)
     assert repr(understand(once.schema).schema) == repr(once.schema)
 
 
+@few
 @given(object_schemas, values)
 def test_coercion_is_idempotent_and_leaves_its_input_alone(schema, value):
     understood = understand(schema).schema
@@ -126,6 +130,7 @@ def test_coercion_is_idempotent_and_leaves_its_input_alone(schema, value):
     assert repr(twice) == repr(once), fixes
 
 
+@few
 @given(object_schemas, values)
 def test_a_valid_value_stays_valid(schema, value):
     compiled = compile_schema(schema)
@@ -134,6 +139,7 @@ def test_a_valid_value_stays_valid(schema, value):
         assert compiled.problems(coerced) == ()
 
 
+@few
 @given(st.lists(object_schemas, max_size=3))
 def test_lowered_schemas_are_small_json_without_references(schema_list):
     tools = [Tool(name=f"t{index}", parameters=schema) for index, schema in enumerate(schema_list)]

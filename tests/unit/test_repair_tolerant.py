@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import json_repair
 import pytest
 
 from forge.core.ledger import Risk
@@ -235,3 +236,19 @@ def test_valid_json_is_left_alone():
     reading = read_json(text)
     assert json.dumps(reading.value) == json.dumps(json.loads(text))
     assert reading.fixes == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [1, 2,], "b": {"c": "d",},}',
+        '{"a": "x", // why\n "b": 2}',
+        "{'a': 'b', 'c': [True, None]}",
+        '{a: "b", c: 1}',
+        '{"a": "b" "c": 1}',
+        '{"a": "line\nbreak"}',
+        '{“a”: "b"}',
+    ],
+)
+def test_json_repair_reads_plain_damage_the_same(text):
+    assert read_json(text).value == json_repair.loads(text)
