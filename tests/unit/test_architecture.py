@@ -49,6 +49,7 @@ PLACED: dict[str, str] = {
     "core.drive": "runner",
     "core.slot_worker": "runner",
     "context.hardware": "serving",
+    "tools.mcp": "runner",
 }
 
 BANNED_BELOW_THE_LINE = frozenset({
