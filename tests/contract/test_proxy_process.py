@@ -159,6 +159,21 @@ async def test_waiting_for_a_backend_and_stopping_meanwhile():
         await process.communicate()
 
 
+async def test_waiting_ends_when_the_backend_comes():
+    port = free_port()
+    process = await launch("--backend-url", f"http://127.0.0.1:{port}", "--port", "0", "--wait")
+    try:
+        assert b"waiting" in await asyncio.wait_for(process.stderr.readline(), 30)
+        async with ScriptedServer(port=port):
+            assert b"running at" in await asyncio.wait_for(process.stdout.readline(), 30)
+            process.terminate()
+            assert await asyncio.wait_for(process.wait(), 5) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
 async def test_the_key_from_the_environment_goes_to_the_backend_and_nowhere_else():
     async with (
         ScriptedServer([whole_text("a")]) as backend,

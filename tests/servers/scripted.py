@@ -63,7 +63,10 @@ class Recorded:
 class ScriptedServer:
     """``async with ScriptedServer([whole_text("Hello")]) as backend: ... backend.url ... backend.chats``."""
 
-    def __init__(self, scripts: list[Script] | None = None, *, props: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, scripts: list[Script] | None = None, *, props: dict[str, Any] | None = None, port: int = 0
+    ) -> None:
+        self.port = port
         self.scripts = list(scripts or [])
         self.props = PROPS if props is None else props
         self.requests: list[Recorded] = []
@@ -82,8 +85,8 @@ class ScriptedServer:
         ]
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(

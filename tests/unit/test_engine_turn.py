@@ -523,6 +523,13 @@ def test_a_call_cut_by_the_limit_is_neither_run_nor_retried() -> None:
     assert played.end.reason == "length"
 
 
+def test_structured_calls_that_are_whole_keep_the_servers_reason() -> None:
+    played = play(ask(), [native("get_weather", '{"city": "P"}'), Finish(reason="length")])
+
+    assert played.calls == [("get_weather", {"city": "P"})]
+    assert played.end.reason == "length"
+
+
 def test_complete_siblings_of_a_cut_call_count() -> None:
     played = play(
         ask(),

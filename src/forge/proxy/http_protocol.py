@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from forge.proxy.error_response import error_type
 from forge.proxy.settings import Limits
-
-_log = logging.getLogger("forge.proxy")
 
 
 class _HeadTooLargeError(Exception):
@@ -101,8 +98,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text is not used
         """Answer a request that cannot be parsed (or is refused unread), then close."""
         status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
-        if status == 400:
-            _log.info("refused a request that is not valid HTTP")
         body = json.dumps(
             {"error": {"message": message, "type": error_type(status), "param": None, "code": None}}
         ).encode()
