@@ -15,6 +15,7 @@ export PYTEST_ADDOPTS := --color=no
 endif
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help demo test lint types unit integration newest format bench-embedded bench-overhead clean install dev model
 
 help:  ## this list

@@ -20,6 +20,15 @@ hypothesis.settings.register_profile("forge", deadline=None)
 hypothesis.settings.load_profile("forge")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """All integration tests go to one worker: two model servers on two cores only slow one another down."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("integration"):
+                item.add_marker(pytest.mark.xdist_group("embedded"))
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Async tests run on asyncio, on one loop for the session, so that a server can serve many tests."""
