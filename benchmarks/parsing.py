@@ -32,6 +32,8 @@ PROSE = (
     "the range in metres.\n\nIn spring the current runs at up to 3 knots; see [the chart](docs/chart.md), which says "
     '`current = 2 * range`.\n- Take the north channel.\n- Keep "Old Tom" to port.\n\n'
 )
+LONG = "Oslo by the fjord, " * 150
+"""A value of 2,850 characters: a call of the size that writing or editing a file has."""
 CODE = "export function f(x) {\\n  return x < 10 ? \\\"low\\\" : 'high';\\n}\\n"
 
 
@@ -49,7 +51,17 @@ def long_argument(before: str, after: str, unit: str = CODE) -> Callable[[int], 
 
 CASES: dict[str, Callable[[int], str]] = {
     "prose": repeated(PROSE),
-    **{f"notation {n.name}": whole_units(n.example + "\n") for n in NOTATIONS if n.example},
+    **{
+        f"notation {n.name}": whole_units(n.example.replace("Oslo", LONG) + "\n")
+        for n in NOTATIONS
+        if n.example
+    },
+    "tiny calls, hermes": whole_units(
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>\n'
+    ),
+    "tiny calls, function_xml": whole_units(
+        "<function=get_weather><parameter=city>Oslo</parameter></function>\n"
+    ),
     "long argument, hermes": long_argument(
         '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "', '"}}</tool_call>'
     ),

@@ -85,10 +85,8 @@ _ENDS_CALL = Literals(("<|end|>", "<|call|>", "<|return|>"))
 
 
 def _recipient(cur: Candidate) -> Generator[None, None, bool]:
-    """`` to=functions.N<|channel|>...<|message|>{...}`` at the start of the message."""
+    """``to=functions.N<|channel|>...<|message|>{...}`` at the start of the message."""
     start = cur.pos
-    if (yield from cur.peek()) == " ":
-        cur.pos += 1
     stop, found = yield from cur.until(_MESSAGE, _HEADER)
     header = cur.tape.slice(start, stop)
     recipient = _RECIPIENT.search(header)
@@ -163,9 +161,9 @@ HARMONY = (
         name="harmony_role",
         title="Harmony, recipient in the role header",
         seen_in="gpt-oss",
-        openers=(Opener(" to=functions.", Where.MESSAGE), Opener("to=functions.", Where.MESSAGE)),
+        openers=(Opener("to=functions.", Where.MESSAGE),),
         read=_recipient,
-        example=' to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{"city": "Oslo"}',
+        example='to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{"city": "Oslo"}',
     ),
     Notation(
         name="harmony_stripped",

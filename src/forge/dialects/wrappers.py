@@ -196,6 +196,14 @@ WRAPPERS = (
         "[END_TOOL_REQUEST]",
     ),
     Notation(
+        name="gigachat_plain",
+        title="GigaChat 3, token stripped",
+        seen_in="GigaChat 3 behind servers that strip special tokens",
+        openers=(Opener("function call{", Where.LINE), Opener("function call<|role_sep|>", Where.LINE)),
+        read=wrapper(("function call<|role_sep|>", "function call"), ()),
+        example=f"function call{_CALL}",
+    ),
+    Notation(
         name="functools",
         title="functools list",
         seen_in="Phi-4-mini, Firefunction",

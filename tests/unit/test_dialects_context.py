@@ -1,0 +1,85 @@
+import pytest
+
+from forge.dialects.context import Context, has_placeholder, is_placeholder
+
+
+def after(text):
+    context = Context()
+    context.shown(text)
+    return context
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A call looks like this: ",
+        "For example:\n",
+        "I will not run ",
+        "You would send\n\n",
+        "Here's how you can use it:\n",
+        "The template is ",
+        "If you had agreed, I would have called ",
+        'It printed "',
+        "> ",
+        "Should I run ",
+        "Models write calls such as\n",
+    ],
+)
+def test_example(text):
+    assert after(text).example()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Let me look that up.\n",
+        "I'll check what is in the folder:\n",
+        "Calling: ",
+        "I can't see the file yet, so I will read it.\n",
+        "I would like to read the file first.\n",
+        "For example, Monday works. Let me book it.\n",
+        "First the schema:\n",
+    ],
+)
+def test_real(text):
+    context = Context()
+    if text:
+        context.shown(text)
+    assert not context.example()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("city", "<city>", True),
+        ("email", "<your email>", True),
+        ("path", "{{path}}", True),
+        ("user_id", "[USER_ID]", True),
+        ("selector", "<button>", False),
+        ("content", "<html>", False),
+        ("city", "Oslo", False),
+        ("count", 3, False),
+    ],
+)
+def test_placeholder(key, value, expected):
+    assert is_placeholder(key, value) is expected
+    assert has_placeholder({key: value, "other": "x"}) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", True), ("a\n", True), ("a\n  ", True), ("a ", False), ("a\n- ", False)]
+)
+def test_at_line_start(text, expected):
+    context = Context()
+    if text:
+        context.shown(text)
+    assert context.at_line_start() is expected
+
+
+def test_a_call_between_two_words_parts_them():
+    context = after("before")
+    context.cut(call=True)
+    assert context.shown("after") == "\nafter"
+    context.cut()
+    assert context.shown("more") == "more"

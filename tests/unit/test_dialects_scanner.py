@@ -1,0 +1,153 @@
+"""What the scanner promises whatever the notation."""
+
+import time
+
+import pytest
+
+from forge.dialects import ReplyScanner, parse_tool_calls
+from forge.dialects.automaton import automaton
+
+CALL = '<tool_call>{"name": "ping", "arguments": {"a": 1}}</tool_call>'
+TOOLS = ["ping", "read_file"]
+
+
+def calls(reply):
+    return [(call.tool, call.args) for call in reply.calls]
+
+
+class TestRelease:
+    def test_text_is_released_at_once(self):
+        scanner = ReplyScanner(TOOLS)
+        assert scanner.feed("Hello ").text == "Hello "
+        assert scanner.feed("there").text == "there"
+
+    def test_what_may_begin_a_call_is_held_and_released_unaltered(self):
+        scanner = ReplyScanner(TOOLS)
+        assert scanner.feed("if a <tool").text == "if a "
+        assert scanner.feed("box").text == "<toolbox"
+
+    def test_held_text_is_never_longer_than_the_longest_opener(self):
+        longest = automaton(tuple(TOOLS)).literals.longest
+        text = (
+            "Some words, read_file and <tool_calls_ and [TOOL_REQUES and `code` more <|tool_calls_sectio x "
+            * 3
+        )
+        scanner = ReplyScanner(TOOLS)
+        shown = 0
+        for at, char in enumerate(text):
+            shown += len(scanner.feed(char).text)
+            assert at + 1 - shown <= longest
+
+    def test_a_call_is_released_when_it_closes(self):
+        scanner = ReplyScanner(TOOLS)
+        assert calls(scanner.feed(CALL[: -len("</tool_call>")] + "</tool_call>")) == [("ping", {"a": 1})]
+
+    def test_a_candidate_that_is_none_comes_back_as_text_in_order(self):
+        text = 'See {"name": "x", "size": 3} and [1, 2] and <tool> and ```js\nf({a: 1})\n``` end'
+        assert parse_tool_calls(text, TOOLS).text == text
+
+    def test_finish_may_be_called_twice_and_feed_not_after_it(self):
+        scanner = ReplyScanner(TOOLS)
+        scanner.feed("x")
+        scanner.finish()
+        assert scanner.finish().segments == ()
+        with pytest.raises(ValueError, match="finished"):
+            scanner.feed("y")
+
+
+class TestRejected:
+    @pytest.mark.parametrize(
+        ("text", "reason", "name"),
+        [
+            pytest.param(CALL.replace("ping", "pong"), "unknown_tool", "pong", id="unknown tool"),
+            pytest.param(
+                '{"name": "pong", "arguments": {"a": 1}}', "unknown_tool", "pong", id="bare unknown tool"
+            ),
+            pytest.param('<tool_call>{"name": "ping", "arguments": {"a": ', "cut_off", "ping", id="cut off"),
+            pytest.param('{"name": "ping", "arguments": {"a": "', "cut_off", "ping", id="bare, cut off"),
+            pytest.param("<tool_call>not json</tool_call>", "unreadable", None, id="unreadable"),
+            pytest.param('[TOOL_CALLS]pong[ARGS]{"a": 1}', "unknown_tool", "pong", id="mistral"),
+            pytest.param("<function=ping>\n<parameter=a>\n1", "cut_off", "ping", id="xml, cut off"),
+        ],
+    )
+    def test_failed_attempts_are_reported_and_shown(self, text, reason, name):
+        reply = parse_tool_calls(text, TOOLS)
+        assert [(r.reason, r.name) for r in reply.rejected] == [(reason, name)]
+        assert (reply.calls, reply.text) == ([], text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param('```json\n{"name": "alice", "age": 30}\n```', id="data"),
+            pytest.param('{"name": "pong", "age": 3}', id="a name without arguments"),
+            pytest.param("When it sees `<tool_call>` the server waits.", id="inline code"),
+            pytest.param(f"A call looks like this: {CALL}", id="example"),
+            pytest.param('{"name": "ping", "arguments": {"city": "<city>"}}', id="placeholder"),
+        ],
+    )
+    def test_text_about_calls_is_text(self, text):
+        reply = parse_tool_calls(text, TOOLS)
+        assert (reply.calls, reply.rejected, reply.text) == ([], [], text)
+
+    def test_siblings_of_a_failed_call_count(self):
+        reply = parse_tool_calls(f"{CALL}\n{CALL.replace('ping', 'pong')}", TOOLS)
+        assert calls(reply) == [("ping", {"a": 1})]
+        assert [r.name for r in reply.rejected] == ["pong"]
+
+
+class TestOrder:
+    def test_segments_keep_their_order(self):
+        reply = parse_tool_calls(f"<think>a</think>one {CALL} two", TOOLS)
+        kinds = [type(segment).__name__ for segment in reply.segments]
+        assert kinds == ["ReasoningSegment", "TextSegment", "CallSegment", "TextSegment"]
+
+    def test_what_is_invented_after_a_call_is_dropped(self):
+        reply = parse_tool_calls(f"{CALL}\nObservation: 4\n{CALL}\nThe answer is 4.", TOOLS)
+        assert (len(reply.calls), reply.text.strip()) == (1, "")
+
+    def test_the_same_call_in_two_notations_is_one(self):
+        text = f'```json\n{{"name": "ping", "arguments": {{"a": 1}}}}\n```\n{CALL}'
+        assert len(parse_tool_calls(text, TOOLS).calls) == 1
+
+    def test_the_same_call_twice_in_one_notation_is_two(self):
+        assert len(parse_tool_calls(CALL + CALL, TOOLS).calls) == 2
+
+    def test_fixes_travel_with_the_call(self):
+        (call,) = parse_tool_calls(
+            "<tool_call>{'name': 'ping', 'arguments': {'a': True,}}</tool_call>", TOOLS
+        ).calls
+        assert call.args == {"a": True}
+        assert call.source.fixes
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{",
+        "[",
+        "<tool_call>",
+        'ping[ARGS]{"a": "',
+        "<function=ping>",
+        "```json\n",
+        '{"name": "',
+        "<think>",
+        "`",
+        "ping ",
+        "(",
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_time_grows_with_the_text_and_not_faster(unit, piece):
+    def spent(size):
+        text = unit * (size // len(unit))
+        scanner = ReplyScanner(TOOLS)
+        started = time.process_time()
+        for at in range(0, len(text), piece):
+            scanner.feed(text[at : at + piece])
+        scanner.finish()
+        return time.process_time() - started
+
+    size = 20_000
+    small = min(spent(size) for _ in range(2))
+    # Four times the text; a quadratic reader would take sixteen times as long.
+    assert spent(4 * size) < 9 * small + 0.05
