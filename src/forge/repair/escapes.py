@@ -25,6 +25,7 @@ _ESCAPE = re.compile(
     r"|u(?P<unit>[0-9a-fA-F]{4})|u\{(?P<point>[0-9a-fA-F]{1,6})\}|U(?P<wide>[0-9a-fA-F]{8})|x(?P<byte>[0-9a-fA-F]{2})|(?P<char>.))",
     re.DOTALL,
 )
+_UNKNOWN = re.compile(r"\\(?![ntrbf/\\\"'`]|u[0-9a-fA-F]{4}|u\{|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2})")
 _DRIVE = re.compile(r"[A-Za-z]:\\(?!\\)")
 # Classes and assertions of regular expressions: \b beside one of these is a word boundary, never a backspace.
 _REGEX_ONLY = re.compile(r"\\[dDwWsSB.+*?()\[\]{}|^$-]")
@@ -46,7 +47,7 @@ def unescape(raw: str) -> tuple[str, tuple[str, ...]]:
             return value, ()
     except ValueError:
         codes = ("bad_escape",)
-        if _DRIVE.match(raw) and "\\\\" not in raw:
+        if _DRIVE.match(raw) and "\\\\" not in raw and _UNKNOWN.search(raw):
             return raw, ("bad_escape", "literal_backslashes")
     is_pattern = bool(codes) and "\\b" in raw and _REGEX_ONLY.search(raw) is not None
 
