@@ -106,6 +106,37 @@ async def test_waiting_makes_urgent():
         SlotWorker(runner, ageing=0)
 
 
+async def test_what_has_waited_long_is_not_displaced():
+    gate = asyncio.Event()
+
+    async def gated():
+        await gate.wait()
+        return "finally"
+
+    async with SlotWorker(Runner(), ageing=1e-9) as worker:
+        old = submit(worker, gated, "old", priority=5)
+        await settle()
+        fresh = submit(worker, quick, "fresh", priority=1)
+        await settle()
+        assert (old.done(), worker.running_priority) == (False, 5)
+        gate.set()
+        assert await asyncio.gather(old, fresh) == ["finally", "done"]
+
+
+async def test_a_runner_that_ignores_cancelling_is_cut_off():
+    class Deaf:
+        async def run(self, workflow, user_message, prompt_vars=None, cancel_event=None):
+            await workflow()
+
+    worker = SlotWorker(Deaf())
+    await worker.start()
+    running = submit(worker, forever, "running")
+    await settle()
+    await worker.stop()
+    with pytest.raises(WorkflowCancelledError):
+        await running
+
+
 async def test_stopping_leaves_nobody_waiting():
     worker = SlotWorker(Runner())
     await worker.start()
@@ -114,9 +145,11 @@ async def test_stopping_leaves_nobody_waiting():
     await settle()
     await worker.stop()
     await worker.stop()
-    for task in (running, queued):
-        with pytest.raises(WorkflowCancelledError):
-            await task
+    with pytest.raises(WorkflowCancelledError) as caught:
+        await running
+    assert caught.value.messages == ["running"]
+    with pytest.raises(WorkflowCancelledError):
+        await queued
     with pytest.raises(WorkerStoppedError):
         await worker.submit(quick, "late")
     assert worker._worker_task is None

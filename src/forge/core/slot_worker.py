@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,9 @@ from typing import Any, Self
 from forge.core.messages import Message
 from forge.core.workflow import Workflow
 from forge.errors import WorkerStoppedError, WorkflowCancelledError
+
+_GRACE = 1.0
+"""Seconds that a running workflow has to end when the worker is stopped."""
 
 
 @dataclass(eq=False)
@@ -29,6 +31,8 @@ class _Job:
     future: asyncio.Future[Any]
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     preempted: bool = False
+    urgency: int = 0
+    """Its priority with its age taken into account, when it was taken out of the queue."""
 
 
 class SlotWorker:
@@ -40,8 +44,7 @@ class SlotWorker:
     Args:
         runner: what runs the workflows; its ``run`` is called with ``cancel_event`` and what was submitted.
         ageing: seconds of waiting after which a submission counts as one step more urgent than it is, so that a
-            stream of urgent work cannot keep it waiting for ever; None never ages. Ageing orders the queue only, it
-            cancels nothing.
+            stream of urgent work cannot keep it waiting, or displace it, for ever; None never ages.
     """
 
     def __init__(self, runner: Any, *, ageing: float | None = 60.0) -> None:
@@ -75,6 +78,8 @@ class SlotWorker:
         if self._running is not None:
             self._running.requeue = False
             self._running.cancel.set()
+            # The runner ends by itself, with the conversation in its error; one that does not is cut off.
+            await asyncio.wait({self._running.future}, timeout=_GRACE)
         if self._worker_task is not None:
             self._worker_task.cancel()
             await asyncio.wait({self._worker_task})
@@ -138,7 +143,7 @@ class SlotWorker:
         self._queue.append(job)
         self._wake.set()
         running = self._running
-        if running is not None and priority < running.priority:
+        if running is not None and priority < running.urgency:
             running.preempted = True
             running.cancel.set()
         try:
@@ -204,8 +209,9 @@ class SlotWorker:
         if not self._queue:
             return None
         now = time.monotonic()
-        job = heapq.nsmallest(1, self._queue, key=lambda job: (self._urgency(job, now), job.sequence))[0]
+        job = min(self._queue, key=lambda job: (self._urgency(job, now), job.sequence))
         self._queue.remove(job)
+        job.urgency = self._urgency(job, now)
         return job
 
     def _urgency(self, job: _Job, now: float) -> int:

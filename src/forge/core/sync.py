@@ -18,8 +18,15 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
 
     All calls share one loop, so a client with open connections can be used again and again. Callable from any
     thread, also one with an event loop of its own, which then stands still meanwhile.
+
+    Raises:
+        RuntimeError: called by async code that runs in here already; it would wait for itself.
     """
-    future = asyncio.run_coroutine_threadsafe(coroutine, _private_loop())
+    loop = _private_loop()
+    if asyncio._get_running_loop() is loop:  # noqa: SLF001 - the public form raises where there is none
+        coroutine.close()
+        raise RuntimeError("async code cannot wait for itself: await the async form instead")
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
     except BaseException:
