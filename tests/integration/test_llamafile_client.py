@@ -33,8 +33,16 @@ ASK = Request(
     tools=(TOOL, OTHER),
     options=OPTIONS,
 )
-SERVERS = pytest.mark.parametrize("name", ["embedded_server", "toolless_server"])
+SERVERS = pytest.mark.parametrize("server", ["embedded_server", "toolless_server"], indirect=True)
 STREAM = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+
+
+@pytest.fixture
+def server(
+    request: pytest.FixtureRequest, embedded_server: EmbeddedServer, toolless_server: EmbeddedServer
+) -> EmbeddedServer:
+    """The server that the test's parameter names; both run anyway, since an async fixture cannot be asked for late."""
+    return {"embedded_server": embedded_server, "toolless_server": toolless_server}[request.param]
 
 
 async def run(server: EmbeddedServer, request: Request) -> list[Delta]:
@@ -70,8 +78,8 @@ async def test_what_the_server_can_do(
 
 @SERVERS
 @STREAM
-async def test_a_turn(request: pytest.FixtureRequest, name: str, stream: bool) -> None:
-    deltas = await run(request.getfixturevalue(name), structs.replace(ASK, stream=stream))
+async def test_a_turn(server: EmbeddedServer, stream: bool) -> None:
+    deltas = await run(server, structs.replace(ASK, stream=stream))
 
     assert isinstance(deltas[0], Started)
     assert isinstance(deltas[-1], Finish)
@@ -82,11 +90,11 @@ async def test_a_turn(request: pytest.FixtureRequest, name: str, stream: bool) -
 @SERVERS
 @STREAM
 async def test_a_constrained_turn_is_a_call_without_runs_of_white_space(
-    request: pytest.FixtureRequest, name: str, stream: bool
+    server: EmbeddedServer, stream: bool
 ) -> None:
     constrained = structs.replace(ASK, stream=stream, constraint=Constraint(tools=ASK.tools))
 
-    deltas = await run(request.getfixturevalue(name), constrained)
+    deltas = await run(server, constrained)
 
     call: dict[str, Any] = json.loads(text_of(deltas))
     assert call["name"] in ("get_weather", "tell_time")

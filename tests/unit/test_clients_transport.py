@@ -248,3 +248,20 @@ def test_a_transport_outlives_an_event_loop():
 
     assert asyncio.run(once()) == b"a"
     assert asyncio.run(last()) == b"a"
+
+
+def test_a_transport_that_nobody_closes_closes_with_its_loop():
+    """A script that runs one workflow and closes nothing is not scolded by aiohttp when it ends."""
+    transport = Transport()
+
+    async def once():
+        async with (
+            ScriptedServer([Script([b"a"])]) as server,
+            transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming,
+        ):
+            await incoming.read()
+        return transport._session
+
+    session = asyncio.run(once())
+
+    assert session.closed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 import aiohttp
@@ -128,6 +128,7 @@ class Transport:
     def __init__(self, timeouts: Timeouts | None = None) -> None:
         self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
+        self._keeper: AsyncGenerator[aiohttp.ClientSession, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
@@ -152,9 +153,9 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        keeper, self._keeper, self._session = self._keeper, None, None
+        if keeper is not None:
+            await keeper.aclose()
 
     async def _head(
         self, method: str, url: URL, shown: str, headers: Mapping[str, str], body: bytes | None
@@ -188,15 +189,24 @@ class Transport:
                 await stale.connector.close()
         if self._session is None:
             self._loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers=_HEADERS,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect),
-                read_bufsize=_READ_BUFFER,
-                trust_env=False,
-            )
+            self._keeper = _kept_session(self._timeouts.connect)
+            self._session = await anext(self._keeper)
         return self._session
+
+
+async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp.ClientSession, None]:
+    """A session that closes itself when nobody does: asyncio ends generators when they are dropped and before a
+    loop ends. A script that runs one workflow and closes nothing then leaves no socket and no complaint.
+    """
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout),
+        read_bufsize=_READ_BUFFER,
+        trust_env=False,
+    ) as session:
+        yield session
 
 
 def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:
