@@ -26,6 +26,7 @@ _MARKS = Literals((*END_TAGS, *CHAT_TOKENS, "</s>"))
 def _json(cur: Candidate) -> Generator[None, None, bool]:
     """One or several JSON values; each must stand alone on its lines."""
     end = -1
+    last: object = None
     while True:
         start = cur.pos
         if not (yield from _promising(cur)):
@@ -39,8 +40,10 @@ def _json(cur: Candidate) -> Generator[None, None, bool]:
                 cur.show(cur.pos)  # data: nothing inside of it is a call either
                 return True
             break
+        if start == end and value.value == last:
+            cur.forget()  # the whole call printed twice
         cur.flush()
-        end = cur.pos
+        end, last = cur.pos, value.value
         yield from cur.run(_JOIN)
         if (yield from cur.peek()) not in ("{", "｛"):
             break

@@ -63,9 +63,10 @@ _BY_PREFIX = {prefix: _words(prefix) for prefix in _PREFIXES}
 _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for word in _HEADS}
 ELEMENT_HEADS = Literals(_BY_HEAD)
 _GT = Literals((">", "/>"))
-_NAME_END = re.compile(r"[^<>\n\"'/]*")
+_NAME_END = re.compile(r"[^<>\n\"'/{]*")
 _WRAPPER_ENDS = Literals(END_TAGS)
 _OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
+_WRONG_END = Literals(("<function>",))
 _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
 
 
@@ -108,6 +109,8 @@ def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
         name = (yield from cur.run(_NAME_END)).strip()
     yield from cur.space()
     closed = yield from cur.literal(_GT)
+    if closed is None and (yield from cur.peek()) == "{":
+        closed = ">"  # the tag's end was lost before a JSON body
     return (name.strip(), closed) if closed is not None else ("", None)
 
 
@@ -206,7 +209,7 @@ def _declared(cur: Candidate, name: str) -> Need[bool]:
 def _json_body(cur: Candidate, name: str, words: _Words, start: int) -> Need[bool]:
     yield from arguments(cur, name, start, _JSON_BODY)
     yield from cur.space()
-    yield from cur.literal(words.ends)
+    yield from cur.literal(words.ends | _WRONG_END)
     return True
 
 

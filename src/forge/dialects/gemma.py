@@ -13,7 +13,7 @@ from forge.dialects.notation import Notation, Opener, Where
 
 _OPENERS = Literals(("<|tool_call>", "<start_function_call>"))
 _CLOSERS = Literals(("<tool_call|>", "<end_function_call>", "<turn|>", "<|tool_call|>"))
-_CALL = Literals(("call:", "call "))
+GEMMA_CALL = Literals(("call:", "call "))
 _PREFIX = Literals(("default_api:", "default_api.", ":"))
 _MARKS = {
     '<|"|>': Literals(('<|"|>',)),
@@ -38,13 +38,13 @@ def _read(cur: Candidate) -> Generator[None, None, bool]:
         gap = cur.pos
         yield from cur.space()
         start = cur.pos
-        if (yield from cur.literal(_CALL)) is None:
+        if (yield from cur.literal(GEMMA_CALL)) is None:
             if opened and not cur.anything and (yield from cur.at_end()):
                 cur.missed(Missed("cut_off"), start)
                 return True
             cur.pos = gap
             return cur.anything
-        if not (yield from _one(cur, start)):
+        if not (yield from gemma_call(cur, start)):
             return cur.anything
         cur.flush()
         behind = cur.pos
@@ -53,7 +53,9 @@ def _read(cur: Candidate) -> Generator[None, None, bool]:
             cur.pos = behind
 
 
-def _one(cur: Candidate, start: int) -> Need[bool]:
+def gemma_call(cur: Candidate, start: int) -> Need[bool]:
+    """``N{k:v}`` behind ``call:``, which began at ``start``."""
+    yield from cur.space()
     yield from cur.literal(_PREFIX)
     name = (yield from cur.name()).rstrip(":")
     if not name or (yield from cur.peek()) != "{":

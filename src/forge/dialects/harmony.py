@@ -17,7 +17,7 @@ _HEADER_ENDS = Literals(("<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|
 _RECIPIENT = re.compile(r"to=([\w.:$/-]+)")
 _HEADER = 300
 _NAME_RUN = re.compile(r"[\w.:$/-]*")
-_TYPES = Literals(("json", "code", "JSON", "<|constrain|>json", "<|constrain|>"))
+_TYPES = Literals(("commentary", "analysis", "json", "code", "JSON", "<|constrain|>json", "<|constrain|>"))
 _STRIPPED_FINAL = Literals(("assistantfinal",))
 _STRIPPED_THINK_END = Literals(("assistantfinal", "assistantcommentary"))
 _STRIPPED_CALL = Literals(
@@ -101,9 +101,10 @@ def _recipient(cur: Candidate) -> Generator[None, None, bool]:
 
 def _plain(cur: Candidate, name: str, start: int) -> Need[bool]:
     """`` json{...}`` behind a recipient whose tokens were stripped."""
-    yield from cur.space()
-    yield from cur.literal(_TYPES)
-    yield from cur.space()
+    while True:
+        yield from cur.space()
+        if (yield from cur.literal(_TYPES)) is None:
+            break
     if not begins_arguments((yield from cur.peek())):
         if (yield from cur.at_end()):
             cur.missed(Missed("cut_off", name), start)

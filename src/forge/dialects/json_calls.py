@@ -185,8 +185,18 @@ class _Reader:
         ):
             self.calls.missed.append(Missed("cut_off", tool.name))
         else:
-            self.calls.found.append(Found(tool, raw, fixes=self.fixes))
+            self.calls.found.append(Found(tool, self._lone(tool, raw), fixes=self.fixes))
         return True
+
+    def _lone(self, tool: Tool, raw: object) -> object:
+        """Plain text as arguments is the value of the only parameter that it can be."""
+        if not isinstance(raw, str) or not raw.strip() or raw.lstrip()[0] in "{[\"'":
+            return raw
+        required = self.tools.required(tool)
+        declared = self.tools.parameters(tool)
+        if len(required) == 1 or (not required and len(declared) == 1):
+            return {required[0] if required else next(iter(declared)): raw}
+        return raw
 
     def _unknown(self, value: dict[str, Any]) -> None:
         """A call's shape around a name that was not offered."""

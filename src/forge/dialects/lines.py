@@ -13,7 +13,6 @@ from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CALL_END, CHAT_TOKENS
 from forge.dialects.notation import Notation, Opener, Where
-from forge.dialects.verbatim import goes_on, stripped, union
 from forge.repair.tolerant import read_json
 
 _ACTION = Literals(("Action:", "Action :", "**Action:**", "ACTION:"))
@@ -85,21 +84,20 @@ def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[Non
     yield from cur.run(BLANKS)
     line = cur.pos
     yield from cur.space()
-    fenced = (yield from cur.literal(_FENCE)) is not None
-    if fenced:
+    ticks = yield from cur.run(_CODE_TICKS)
+    if len(ticks) > 2:
         yield from cur.run(_LINE)
         yield from cur.space()
     if (yield from cur.peek()) in ("{", "["):
         value = yield from json_unit(cur, _REACT_MARKS)
         if value.state == "read" and not value.open:
-            if fenced:
-                yield from cur.space()
-                yield from cur.literal(_FENCE)
+            yield from cur.space()
+            yield from cur.run(_CODE_TICKS)
             _report(cur, tool, name, value.value, start)
-            return
-        cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
+        else:
+            cur.missed(Missed("unreadable" if value.state == "unreadable" else "cut_off", name), start)
         return
-    if fenced:
+    if len(ticks) > 2:
         begin = cur.pos
         stop, found = yield from cur.until(_FENCE)
         if found is None:
@@ -108,17 +106,30 @@ def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[Non
             _report(cur, tool, name, cur.tape.slice(begin, stop).strip(), start)
         return
     cur.pos = line
+    yield from _plain_input(cur, tool, name, start)
+
+
+def _plain_input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[None]:
+    """The rest of the line (or the next line, if nothing stands on this one)."""
     text = (yield from cur.run(_LINE)).strip()
     if not text:
         yield from cur.space()
-        text = (yield from cur.run(_LINE)).strip()
-    whole = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
-    if (yield from cur.at_end()) and not whole:  # nothing shows that the line is whole
+        if (yield from cur.sees(_NEXT_STEP)) is None:
+            text = (yield from cur.run(_LINE)).strip()
+    text = text.strip("`") if text[:1] == text[-1:] == "`" else text
+    free = tool is not None and not cur.tools.parameters(tool) and text in _NOTHING
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    if (yield from cur.at_end()) and not quoted and not free:  # nothing shows that the line is whole
         cur.missed(Missed("cut_off", name), start)
         return
     reading = read_json(text)
-    quoted = text[:1] in ('"', "'") and reading.complete and reading.end == len(text)
-    _report(cur, tool, name, reading.value if quoted else text, start)
+    decoded = text[:1] in ('"', "'") and reading.complete and reading.end == len(text)
+    _report(cur, tool, name, reading.value if decoded else text, start)
+
+
+_CODE_TICKS = re.compile(r"`*")
+_NEXT_STEP = Literals(("Observation", "Thought:", "Final Answer"))
+_NOTHING = ("", "None", "none", "N/A", "null")
 
 
 def _report(cur: Candidate, tool: Tool | None, name: str, value: object, start: int) -> None:
@@ -164,65 +175,6 @@ def _functionary(cur: Candidate) -> Generator[None, None, bool]:
 _NEXT = Literals((">>>",))
 
 
-def _cline(cur: Candidate) -> Generator[None, None, bool]:
-    """``<N><k>v</k></N>`` where N is an offered tool and k one of its parameters."""
-    start = cur.pos
-    cur.pos += 1
-    name = yield from cur.name()
-    tool = cur.tools.tools.get(name)
-    if tool is None or (yield from cur.peek()) != ">":
-        return False
-    cur.pos += 1
-    opens = Literals(f"<{key}>" for key in cur.tools.parameters(tool))
-    close = Literals((f"</{name}>",))
-    follow = union(opens, close)
-    values: dict[str, str] = {}
-    while True:
-        yield from cur.space()
-        if (yield from cur.literal(close)) is not None:
-            cur.found(Found(tool, values, text_values=True), start)
-            return True
-        tag = yield from cur.literal(opens)
-        if tag is None:
-            if (yield from cur.at_end()):
-                cur.missed(Missed("cut_off", name), start)
-                return True
-            if not values:
-                cur.pos = start + len(name) + 2
-                return (yield from _json_body(cur, name, close, start))
-            return False
-        text = yield from _element_value(cur, Literals(("</" + tag[1:],)), follow)
-        if text is None:
-            cur.missed(Missed("cut_off", name), start)
-            return True
-        values[tag[1:-1]] = text
-
-
-def _json_body(cur: Candidate, name: str, close: Literals, start: int) -> Need[bool]:
-    """``<N>{...}</N>``."""
-    yield from cur.space()
-    if (yield from cur.peek()) != "{":
-        return False
-    if not (yield from arguments(cur, name, start, close | CALL_END)):
-        return False
-    yield from cur.space()
-    yield from cur.literal(close)
-    return True
-
-
-def _element_value(cur: Candidate, closer: Literals, follow: Literals) -> Need[str | None]:
-    begin = cur.pos
-    while True:
-        at, found = yield from cur.until(closer)
-        if found is None:
-            return None
-        behind = cur.pos
-        ended = yield from goes_on(cur, follow)
-        cur.pos = behind
-        if ended:
-            return stripped(cur.tape.slice(begin, at))
-
-
 LINES = (
     Notation(
         name="react",
@@ -239,13 +191,5 @@ LINES = (
         openers=(Opener(">>>", Where.LINE),),
         read=_functionary,
         example='>>>get_weather\n{"city": "Oslo"}',
-    ),
-    Notation(
-        name="cline",
-        title="Element named after the tool",
-        seen_in="Cline and Roo prompts",
-        openers=(Opener("<N>", Where.LINE, tool=True),),
-        read=_cline,
-        example="<get_weather>\n<city>Oslo</city>\n</get_weather>",
     ),
 )

@@ -7,7 +7,7 @@ from forge.dialects.literals import Literals, spellings
 DSML_BARS = ("｜", "|", "｜｜", "||")
 DSML_BLOCKS = ("function_calls", "tool_calls", " calls", "calls")
 
-_TAG_NAMES = [
+TAG_NAMES = [
     "tool_call",
     "function_call",
     "tool_calls",
@@ -27,7 +27,7 @@ _TAG_NAMES = [
 ]
 
 END_TAGS = (
-    *(f"</{name}>" for name in _TAG_NAMES),
+    *(f"</{name}>" for name in TAG_NAMES),
     *[
         "<|/tool_call|>",
         "<|/tool_calls|>",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
@@ -35,9 +37,10 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
             return True
     while True:
         yield from cur.space()
-        opened = yield from cur.literal(_KEY_OPEN)
-        if opened is None:
-            break
+        if (yield from cur.literal(_KEY_OPEN)) is None:
+            if not (yield from key_behind_opener(cur)):
+                break
+            yield from cur.literal(_WRONG_OPEN)
         key_start = cur.pos
         stop, found = yield from cur.until(_KEY_CLOSE)
         key = cur.tape.slice(key_start, stop).strip()
@@ -53,6 +56,21 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
     else:
         cur.found(Found(tool, values, text_values=True), start)
     return True
+
+
+def key_behind_opener(cur: Candidate) -> Need[bool]:
+    """Whether a key follows whose tag was written as the wrapper's (``<tool_call>k</arg_key>``)."""
+    start = cur.pos
+    found = False
+    if (yield from cur.literal(_WRONG_OPEN)) is not None:
+        yield from cur.run(_KEY_TEXT)
+        found = (yield from cur.literal(_KEY_CLOSE)) is not None
+    cur.pos = start
+    return found
+
+
+_WRONG_OPEN = Literals(("<tool_call>",))
+_KEY_TEXT = re.compile(r"[\w.-]*")
 
 
 def _split(cur: Candidate, word: str) -> tuple[str, str]:

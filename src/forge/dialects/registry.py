@@ -18,6 +18,7 @@ from forge.dialects.notation import Notation, Where
 from forge.dialects.sections import SECTIONS
 from forge.dialects.special import SPECIAL
 from forge.dialects.thinking import THINKING
+from forge.dialects.tool_elements import TOOL_ELEMENTS
 from forge.dialects.wrappers import WRAPPERS
 
 NOTATIONS: tuple[Notation, ...] = (
@@ -27,6 +28,7 @@ NOTATIONS: tuple[Notation, ...] = (
     *HARMONY,
     *GEMMA,
     *LINES,
+    *TOOL_ELEMENTS,
     *THINKING,
     *FENCES,
     *BARE,

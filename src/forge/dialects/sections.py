@@ -16,7 +16,7 @@ from forge.dialects.elements import ELEMENT_HEADS, element
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals, spellings
 from forge.dialects.marks import CHAT_TOKENS
-from forge.dialects.notation import Notation, anywhere
+from forge.dialects.notation import Notation, Opener, anywhere
 
 _SECTION = Literals(
     (
@@ -30,7 +30,8 @@ _SECTION_END = Literals(
 )
 _BEGIN = Literals((*spellings("<|tool_call_begin|>"), "<|tool_call_start|>"))
 _END = Literals((*spellings("<|tool_call_end|>"), "<|tool_call_argument_end|>"))
-_SEPARATOR = Literals((*spellings("<|tool_sep|>"), "<|tool_call_argument_begin|>", "<|tool_argument_begin|>"))
+_TOOL_SEP = spellings("<|tool_sep|>")
+_SEPARATOR = Literals((*_TOOL_SEP, "<|tool_call_argument_begin|>", "<|tool_argument_begin|>"))
 _OPENERS = _SECTION | _BEGIN
 _FRAME = _OPENERS | _SECTION_END
 _STOPS = Literals(
@@ -195,7 +196,10 @@ SECTIONS = (
         name="sections",
         title="Section and call tokens",
         seen_in="DeepSeek V3, R1, V3.1; Kimi K2; Step 3",
-        openers=anywhere(*_OPENERS.words),
+        openers=(
+            *anywhere(*_OPENERS.words, *(f"function{word}" for word in _TOOL_SEP)),
+            *(Opener(word, named=True) for word in _TOOL_SEP),
+        ),
         read=_section,
         example="<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
         '```json\n{"city": "Oslo"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',

@@ -7,12 +7,14 @@ import re
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.elements import ELEMENT_HEADS, element, named_element
+from forge.dialects.gemma import GEMMA_CALL, gemma_call
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.json_calls import calls_in
 from forge.dialects.json_unit import JsonUnit, json_unit
 from forge.dialects.literals import Literals
-from forge.dialects.pairs import PAIR_KEYS, pairs
+from forge.dialects.pairs import PAIR_KEYS, key_behind_opener, pairs
 from forge.dialects.pythonic import LIST_END, source_call, text_call
+from forge.dialects.tool_elements import tool_element
 
 SEPARATORS = re.compile(r"[\s,;\u200b\ufeff]*")
 AFTER_CALL = re.compile(r"[\s,;}\]\u200b\ufeff]*")
@@ -37,7 +39,9 @@ def unit(cur: Candidate, marks: Literals, *, marked: bool = True) -> Need[bool]:
         if head is not None:
             return (yield from element(cur, head, start))
         head = yield from cur.literal(_NAME_HEADS)
-        return head is not None and (yield from named_element(cur, head, start, marks))
+        if head is not None:
+            return (yield from named_element(cur, head, start, marks))
+        return (yield from tool_element(cur))
     return (yield from _named(cur, start, marks))
 
 
@@ -110,14 +114,14 @@ def source_list(cur: Candidate, marks: Literals) -> Need[bool]:
 
 def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
     """A name, and arguments in one of the ways that follow a name."""
+    if (yield from cur.literal(GEMMA_CALL)) is not None:
+        return (yield from gemma_call(cur, start))
     name = yield from cur.name()
     if not name:
         return False
     following = yield from cur.peek()
     if following == "(":
         return (yield from source_call(cur, name, start, marks))
-    if following == "{" and name == "call":
-        return False
     tool = cur.tools.get(name)
     if (yield from cur.sees(PAIR_KEYS)) is not None:
         return (yield from pairs(cur, name, start, marks))
@@ -126,7 +130,7 @@ def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
         yield from cur.name()
         glue = yield from cur.literal(_GLUE)
     gap = yield from cur.space()
-    if (yield from cur.sees(PAIR_KEYS)) is not None:
+    if (yield from cur.sees(PAIR_KEYS)) is not None or (yield from key_behind_opener(cur)):
         return (yield from pairs(cur, name, start, marks))
     following = yield from cur.peek()
     if begins_arguments(following) and (glue or (following == "{" and (tool is not None or not gap))):

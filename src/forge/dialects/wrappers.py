@@ -6,16 +6,21 @@ is enough for each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable
 
 from forge.dialects.candidate import Candidate, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
-from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS
+from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS, TAG_NAMES
 from forge.dialects.notation import Notation, Opener, Reader, Where
 from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 
+_NOISE = Literals(
+    ("```", *(f"<{name}>" for name in TAG_NAMES if name not in ("tool", "response", "json", "xml")))
+)
+_INFO = re.compile(r"\w*")
 _BROKEN_WITHIN = 600
 """How far the end tag of a body that is no call is looked for."""
 
@@ -26,16 +31,16 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     closers = Literals((*closes, *END_TAGS))
     marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
 
+    noise = _NOISE | openers
+
     def read(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.literal(openers)
-        return (yield from body(cur, openers, closers, marks, marked=marked))
+        return (yield from body(cur, noise, closers, marks, marked=marked))
 
     return read
 
 
-def body(
-    cur: Candidate, openers: Literals, closers: Literals, marks: Literals, *, marked: bool
-) -> Need[bool]:
+def body(cur: Candidate, noise: Literals, closers: Literals, marks: Literals, *, marked: bool) -> Need[bool]:
     """Calls up to one of ``closers``. False: what stands here is no call, and no broken one either."""
     while True:
         gap_start = cur.pos
@@ -47,8 +52,10 @@ def body(
         start = cur.pos
         if (yield from cur.literal(closers)) is not None:
             return cur.anything or marked
-        if cur.anything and (yield from cur.literal(openers)) is not None:
-            continue
+        if (yield from cur.literal(noise)) == "```":
+            yield from cur.run(_INFO)
+        if cur.pos > start:
+            continue  # an opening tag written twice or around another one, a fence around the call
         if not (yield from unit(cur, marks, marked=marked)):
             cur.pos = start
             if cur.anything:
