@@ -178,6 +178,13 @@ def test_a_model_gives_its_schema():
     assert spec.bind({"city": "x", "extra": 1}) == {"city": "x", "extra": 1}
 
 
+def test_specs_are_compared_by_value():
+    first, second = (ToolSpec(name="t", description="d", parameters=Empty) for _ in range(2))
+    first.get_json_schema()["extra"] = 1
+    assert first == second
+    assert "extra" not in second.get_json_schema()
+
+
 # -- functions ----------------------------------------------------------------------------------------------
 
 

@@ -138,6 +138,8 @@ class TieredCompact(CompactStrategy):
         scale = max(initial_tokens * BYTES_PER_TOKEN / max(size, 1), 1.0) / BYTES_PER_TOKEN
         result: list[Message] = messages
         for phase, shrink in ((1, self._truncate), (2, _stub)):
+            if phase == 1 and (size - self._most_saved(messages, end, rejected)) * scale >= limits[1]:
+                continue  # phase 1 cannot be enough, so a long conversation is spared its cost
             result, saved = _without_corrections(messages, end, paired, rejected, shrink)
             tokens = int((size - saved) * scale) if result != messages else initial_tokens
             if tokens < limits[phase]:
@@ -153,6 +155,17 @@ class TieredCompact(CompactStrategy):
     @staticmethod
     def _find_eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
         return eligible_end(messages, keep_recent)
+
+    def _most_saved(self, messages: Sequence[Message], end: int, rejected: set[str]) -> int:
+        """An upper bound of the bytes that phase 1 saves."""
+        saved = 0
+        for index in range(FIRST_ELIGIBLE, end):
+            message = messages[index]
+            if message.metadata.type is MessageType.TOOL_RESULT:
+                saved += max(message_size(message) - self.TRUNCATE_CHARS, 0)
+            elif rejected or message.metadata.type in NUDGES:
+                saved += message_size(message)
+        return saved
 
     def _truncate(self, message: Message, *, paired: bool) -> Message | None:
         del paired  # a result that was only cut still answers its call

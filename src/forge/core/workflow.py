@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 from pydantic.json_schema import GenerateJsonSchema
@@ -21,6 +22,17 @@ __all__ = ["LLMResponse", "TextResponse", "ToolCall", "ToolDef", "ToolSpec", "Wo
 class _QuietSchema(GenerateJsonSchema):
     # A default that JSON cannot hold is the function's own business; the model is only told that there is one.
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own shape
+
+
+# Kept beside the models and not in the specs: specs are compared by value, and asking for a schema changes none.
+_schemas: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()
+
+
+def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    schema = _schemas.get(model)
+    if schema is None:
+        schema = _schemas[model] = model.model_json_schema(schema_generator=_QuietSchema)
+    return schema
 
 
 class ToolSpec(BaseModel):
@@ -73,9 +85,7 @@ class ToolSpec(BaseModel):
 
     def get_json_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments: the one given, or that of ``parameters``. The caller's own copy."""
-        if self._schema is None:
-            self._schema = self.parameters.model_json_schema(schema_generator=_QuietSchema)
-        return copy.deepcopy(self._schema)
+        return copy.deepcopy(_schema_of(self.parameters) if self._schema is None else self._schema)
 
     def bind(self, args: dict[str, Any]) -> dict[str, Any]:
         """Keyword arguments for the tool's function, from arguments that fit the schema.
