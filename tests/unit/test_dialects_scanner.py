@@ -55,6 +55,27 @@ class TestRelease:
             scanner.feed("y")
 
 
+class TestThinking:
+    def test_a_reply_that_begins_inside_a_think_block(self):
+        text = f"I could call {CALL} now.\n</think>\nDone. {CALL}"
+        reply = parse_tool_calls(text, TOOLS, thinking=True)
+        assert (calls(reply), reply.text.strip()) == ([("ping", {"a": 1})], "Done.")
+        assert reply.reasoning.startswith("I could call")
+
+    def test_reasoning_is_released_as_it_comes(self):
+        scanner = ReplyScanner(TOOLS)
+        assert scanner.feed("<think>one ").reasoning == "one "
+        assert scanner.feed("two </thi").reasoning == "two "
+        assert scanner.feed("nk>three").text == "three"
+
+    def test_a_block_that_never_closes_and_ends_in_a_call(self):
+        reply = parse_tool_calls(f"<think>\nI need it.\n{CALL}", TOOLS)
+        assert calls(reply) == [("ping", {"a": 1})]
+
+    def test_a_rehearsal_in_a_block_that_never_closes_is_none(self):
+        assert parse_tool_calls(f"<think>\nMaybe {CALL}", TOOLS).calls == []
+
+
 class TestRejected:
     @pytest.mark.parametrize(
         ("text", "reason", "name"),

@@ -97,7 +97,9 @@ class Cursor:
             match = words.pattern.search(text, scan - base, min(len(text), last - base))
             if match is not None:
                 start = base + match.start()
-                if self.tape.closed or text[match.start() :] not in words.prefixes:
+                # The end of the text may cut a longer word short.
+                rest = text[match.start() : match.start() + words.longest]
+                if self.tape.closed or rest not in words.prefixes or match.start() + len(rest) < len(text):
                     self.pos = base + match.end()
                     return start, match.group()
                 scan = start

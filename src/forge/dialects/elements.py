@@ -13,9 +13,9 @@ from msgspec import Struct
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.json_arguments import arguments, begins_arguments
-from forge.dialects.literals import Literals
+from forge.dialects.literals import Literals, literals, union
 from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
-from forge.dialects.verbatim import cdata, ends_call, goes_on, stripped, union
+from forge.dialects.verbatim import cdata, ends_call, goes_on, stripped
 from forge.repair.tolerant import read_json
 
 _DSML = ("｜DSML｜", "|DSML|", "｜｜DSML｜｜", "||DSML||")
@@ -233,12 +233,12 @@ def _decoded(text: str) -> object:
 def named_element(cur: Candidate, head: str, start: int, marks: Literals) -> Need[bool]:
     """``<function>N</function>`` or ``<name>N</name>``, then the arguments as JSON, perhaps in an element too."""
     name = (yield from cur.run(_NAME_END)).strip()
-    if not name or (yield from cur.literal(Literals(("</" + head[1:],)))) is None:
+    if not name or (yield from cur.literal(literals("</" + head[1:]))) is None:
         return False
     yield from cur.space()
     wrapper = yield from cur.literal(_ARGUMENT_TAGS)
     yield from cur.space()
-    closers = Literals(("</" + wrapper[1:],)) if wrapper else marks
+    closers = literals("</" + wrapper[1:]) if wrapper else marks
     if not begins_arguments((yield from cur.peek())):
         return False
     yield from arguments(cur, name, start, union(closers, CALL_END))

@@ -48,7 +48,7 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
     if (yield from cur.peek()) == "`":
         return False
     inside = cur.pos
-    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE):
+    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE) and (yield from _promising(cur)):
         cur.hold = True
         if (yield from _calls(cur, marked=info in _PROMISE)):
             return True
@@ -59,6 +59,13 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.run(_TICKS)
         cur.show(cur.pos)
     return True
+
+
+def _promising(cur: Candidate) -> Need[bool]:
+    """Whether the fence's first character can begin a call at all."""
+    yield from cur.space()
+    first = yield from cur.peek()
+    return first.isalpha() or (first != "" and first in "{[<>_｛［")
 
 
 def _calls(cur: Candidate, *, marked: bool) -> Need[bool]:

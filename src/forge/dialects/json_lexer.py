@@ -53,8 +53,9 @@ class JsonLexer:
     def __init__(self, marks: Literals | None = None, *, stop_at_tags: bool = False) -> None:
         self._marks = marks
         self._stop_at_tags = stop_at_tags
-        firsts = {word[0] for word in marks.words} if marks is not None else set()
-        self._firsts = "".join(sorted(firsts | ({"<"} if stop_at_tags else set())))
+        self._firsts = marks.starts if marks is not None else ""
+        if stop_at_tags and "<" not in self._firsts:
+            self._firsts += "<"
         self.stack: list[str] = []
         self.state = ""
         self.mark = ""

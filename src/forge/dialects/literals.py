@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class Literals:
     """A set of strings. Where several match, the longest wins."""
 
-    __slots__ = ("firsts", "longest", "pattern", "prefixes", "trigrams", "words")
+    __slots__ = ("firsts", "longest", "pattern", "prefixes", "starts", "trigrams", "words")
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words), key=lambda word: (-len(word), word)))
@@ -20,11 +21,11 @@ class Literals:
             [word[:2] for word in self.words]
             + [word[n : n + 3] for word in self.words for n in range(len(word) - 2)]
         )
-        starts = "".join(sorted({word[0] for word in self.words}))
-        self.firsts = re.compile(f"[{re.escape(starts)}]") if starts else re.compile(r"(?!)")
+        self.starts = "".join(sorted({word[0] for word in self.words}))
+        self.firsts = re.compile(f"[{re.escape(self.starts)}]") if self.starts else re.compile(r"(?!)")
 
     def __or__(self, other: Literals) -> Literals:
-        return Literals((*self.words, *other.words))
+        return union(self, other)
 
     def pending(self, text: str, low: int = 0) -> int:
         """How many characters at the end of ``text`` (not before ``low``) may begin one of the strings."""
@@ -38,6 +39,18 @@ class Literals:
             if text[match.start() :] in self.prefixes:
                 return len(text) - match.start()
         return 0
+
+
+@lru_cache(maxsize=1024)
+def literals(*words: str) -> Literals:
+    """The set of ``words``, built once."""
+    return Literals(words)
+
+
+@lru_cache(maxsize=1024)
+def union(*sets: Literals) -> Literals:
+    """One set of several, built once."""
+    return Literals(word for words in sets for word in words.words)
 
 
 def spellings(token: str, bars: str = "｜|", gaps: Iterable[str] = ("▁", "_", " ", "\\_")) -> list[str]:

@@ -12,6 +12,7 @@ from forge.dialects.context import Context
 from forge.dialects.notation import Notation, Opener, Where
 from forge.dialects.reply import ReasoningSegment, Reply, Segment, TextSegment
 from forge.dialects.tape import Tape
+from forge.dialects.thinking import open_block
 from forge.dialects.toolbox import Toolbox
 
 _SPACE = re.compile(r"\s*")
@@ -25,9 +26,12 @@ class ReplyScanner:
     ``tools`` are the offered tools in any form that :func:`forge.schema.spec.as_tools` takes. ``feed`` gives
     what became certain with that piece, ``finish`` the rest. The parts joined are the same however the reply was
     split. Neither raises, whatever the text; the cost is linear in it.
+
+    ``thinking`` says that the prompt ended in an open think block, so that the reply begins inside of it. Where
+    it is not known, text before a lone closing tag is shown as text: it was released before the tag came.
     """
 
-    def __init__(self, tools: Iterable[object] | Toolbox | None = None) -> None:
+    def __init__(self, tools: Iterable[object] | Toolbox | None = None, *, thinking: bool = False) -> None:
         self._tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self._automaton = automaton(tuple(self._tools.tools))
         self._tape = Tape()
@@ -42,6 +46,10 @@ class ReplyScanner:
         self._choices: list[tuple[int, Opener, Notation]] = []
         self._word = ""  # the opener that was found last
         self._resume = 0  # where it ends
+        if thinking:
+            self._candidate = Candidate(self._tape, 0, self._tools, self._context, self._seen)
+            self._candidate.notation = "think"
+            self._reader = open_block(self._candidate)
 
     def feed(self, piece: str) -> Reply:
         """Take the next piece."""
@@ -218,12 +226,14 @@ def _merged(segments: list[Segment]) -> tuple[Segment, ...]:
     return tuple(merged)
 
 
-def parse_tool_calls(text: str, tools: Iterable[object] | Toolbox | None = None) -> Reply:
+def parse_tool_calls(
+    text: str, tools: Iterable[object] | Toolbox | None = None, *, thinking: bool = False
+) -> Reply:
     """Read a whole reply: its calls, what the user should still see, and its reasoning.
 
     The same as feeding ``text`` to a :class:`ReplyScanner` in one piece.
     """
-    scanner = ReplyScanner(tools)
+    scanner = ReplyScanner(tools, thinking=thinking)
     first = scanner.feed(text)
     rest = scanner.finish()
     return Reply(_merged([*first.segments, *rest.segments]))

@@ -56,6 +56,13 @@ def _reader(closer: str) -> Reader:
     return read
 
 
+def open_block(cur: Candidate) -> Generator[None, None, bool]:
+    """A block whose opening tag stood in the prompt: the reply begins inside of it."""
+    if (yield from cur.pass_thinking(THINK_CLOSERS)) is None:
+        _swallowed(cur, cur.start)
+    return True
+
+
 def _swallowed(cur: Candidate, start: int) -> None:
     """The block never closed. If it ends with complete calls in a native notation, those count."""
     start = max(start, cur.tape.end - _SCOPE)

@@ -7,10 +7,10 @@ from collections.abc import Generator
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.json_arguments import arguments
-from forge.dialects.literals import Literals
+from forge.dialects.literals import Literals, literals, union
 from forge.dialects.marks import CALL_END
 from forge.dialects.notation import Notation, Opener, Where
-from forge.dialects.verbatim import goes_on, stripped, union
+from forge.dialects.verbatim import goes_on, stripped
 
 
 def tool_element(cur: Candidate) -> Generator[None, None, bool]:
@@ -22,8 +22,8 @@ def tool_element(cur: Candidate) -> Generator[None, None, bool]:
     if tool is None or (yield from cur.peek()) != ">":
         return False
     cur.pos += 1
-    opens = Literals(f"<{key}>" for key in cur.tools.parameters(tool))
-    close = Literals((f"</{name}>",))
+    opens = literals(*(f"<{key}>" for key in cur.tools.parameters(tool)))
+    close = literals(f"</{name}>")
     follow = union(opens, close)
     values: dict[str, str] = {}
     while True:
@@ -40,7 +40,7 @@ def tool_element(cur: Candidate) -> Generator[None, None, bool]:
                 cur.pos = start + len(name) + 2
                 return (yield from _json_body(cur, name, close, start))
             return False
-        text = yield from _element_value(cur, Literals(("</" + tag[1:],)), follow)
+        text = yield from _element_value(cur, literals("</" + tag[1:]), follow)
         if text is None:
             cur.missed(Missed("cut_off", name), start)
             return True

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from forge.dialects.cursor import Cursor, Need
-from forge.dialects.literals import Literals
+from forge.dialects.literals import Literals, union
 
 _CDATA = Literals(("<![CDATA[",))
 _CDATA_END = Literals(("]]>",))
-
-
-@lru_cache(maxsize=256)
-def union(*sets: Literals) -> Literals:
-    """One set of several, built once."""
-    return Literals(word for words in sets for word in words.words)
 
 
 def value_text(cur: Cursor, closers: Literals, followers: Literals, ends: Literals) -> Need[str | None]:

@@ -32,9 +32,11 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
 
     noise = _NOISE | openers
+    again = re.compile(rf"(?:{openers.pattern.pattern})*+")
 
     def read(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.literal(openers)
+        yield from cur.run(again)  # written twice, or very often
         return (yield from body(cur, noise, closers, marks, marked=marked))
 
     return read
