@@ -23,7 +23,8 @@ _CUES = re.compile(
     r"|here(?:['’]s| is| are) (?:how|what|an?|some|two|three|the (?:format|syntax|template|shape|way))\b"
     r"|(?:format|syntax|schema|template|shape|usage|documentation|docs|notation|convention|specification)"
     r" (?:is|are|for|of|looks?|shows?|says?|reads?|uses?|expects?)\b|usage:|syntax:|format:|template:"
-    r"|looks? like|if (?:you|i|we|they) (?:had|want|wanted|were|would|ever|need)|(?:should|shall) i\b"
+    r"|looks? like|if (?:you|i|we|they) (?:had|want|wanted|were|would|ever|need)|(?:should|shall|may|can) i\b"
+    r"|(?:do you want|would you like|want) (?:me )?to\b"
     r"|hypothetical\w*|imagin\w+|suppose|pretend|option [a-z0-9]\b|\boptions\b"
     r"|(?:previous(?:ly)?|earlier|last) (?:run|call|turn|attempt|time)|already (?:called|ran|run|executed|sent)"
     r"|log (?:shows|says|contains)|was called with|were called with)",
@@ -33,6 +34,7 @@ _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
 _PLACEHOLDER = re.compile(
     r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
 )
+_BLANKED = re.compile(r"(?:YOUR|INSERT|ENTER)[_ -][A-Z0-9_ -]+\Z|\.\.\.\Z|…\Z")
 _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
 
 
@@ -111,12 +113,14 @@ class Context:
 
 
 def is_placeholder(key: str, value: object) -> bool:
-    """Whether ``value`` of parameter ``key`` only names what should stand there (``<city>``, ``{{city}}``)."""
+    """Whether ``value`` of parameter ``key`` only names what should stand there (``<city>``, ``{{city}}``, ``...``)."""
     if not isinstance(value, str):
+        return False
+    if len(value) > 60:
         return False
     match = _PLACEHOLDER.match(value.strip())
     if match is None:
-        return False
+        return _BLANKED.match(value.strip()) is not None
     inner = next(group for group in match.groups() if group).lower().replace("_", " ").replace("-", " ")
     name = key.lower().replace("_", " ").replace("-", " ")
     return inner in name or name in inner or inner.startswith(_FILLERS)

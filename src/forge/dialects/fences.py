@@ -9,7 +9,7 @@ from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS
-from forge.dialects.notation import Notation, anywhere
+from forge.dialects.notation import Notation, Opener, Where, anywhere
 from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 from forge.dialects.verbatim import stripped
 
@@ -59,6 +59,18 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.run(_TICKS)
         cur.show(cur.pos)
     return True
+
+
+def _tildes(cur: Candidate) -> Generator[None, None, bool]:
+    cur.pos += len("~~~")
+    if (yield from cur.pass_text(_TILDE_END)) is not None:
+        yield from cur.run(_TILDES)
+        cur.show(cur.pos)
+    return True
+
+
+_TILDE_END = Literals(("\n~~~",))
+_TILDES = re.compile(r"~*")
 
 
 def _promising(cur: Candidate) -> Need[bool]:
@@ -145,6 +157,14 @@ FENCES = (
         openers=anywhere("```"),
         read=_fence,
         example='```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
+    ),
+    Notation(
+        name="tilde fence",
+        title="Code fence of tildes (text)",
+        seen_in="all",
+        openers=(Opener("~~~", Where.LINE),),
+        read=_tildes,
+        quotable=False,
     ),
     Notation(
         name="inline code",

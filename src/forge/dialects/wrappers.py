@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterable
 
 from forge.dialects.candidate import Candidate, Missed
-from forge.dialects.cursor import Need
+from forge.dialects.cursor import BLANKS, Need
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS, TAG_NAMES
@@ -75,6 +75,11 @@ def _broken(cur: Candidate, closers: Literals) -> Need[bool]:
     _, found = yield from cur.until(closers, _BROKEN_WITHIN)
     if found is None:
         return False
+    stop = cur.pos
+    yield from cur.run(BLANKS)
+    if (yield from cur.peek()) not in ("", "\n", "<"):
+        return False
+    cur.pos = stop
     cur.missed(Missed("unreadable"), start)
     return True
 
