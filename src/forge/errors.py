@@ -282,13 +282,13 @@ class BackendError(ForgeError):
     code = "backend_error"
 
     def __init__(self, status_code: int, detail: str = "", *, raw_body: str | None = None) -> None:
-        super().__init__(
-            f"Backend returned {status_code}: {detail}" if detail else f"Backend returned {status_code}"
-        )
+        reason = f": {detail}" if detail else ""
+        super().__init__(f"Backend returned {status_code}{reason}")
         self.status_code = status_code
         self.body = detail if raw_body is None else raw_body
-        # The backend's Retry-After header as it came; whoever read the answer sets it.
+        # The backend's Retry-After header as it came, and its x-should-retry; whoever read the answer sets them.
         self.retry_after: str | None = None
+        self.should_retry: bool | None = None
         # An error status is passed on; an error inside a good response (a stream) is a bad gateway.
         self.status = status_code if status_code >= 400 else 502
 

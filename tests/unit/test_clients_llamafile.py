@@ -18,7 +18,7 @@ from servers.scripted import (
     whole_text,
 )
 
-from forge.clients import llamafile
+from forge.clients import sampling
 from forge.clients.base import ChunkType, LLMClient, TokenUsage, _capture_usage
 from forge.clients.llamafile import LlamafileClient
 from forge.core.calls import TextResponse, ToolCall
@@ -98,7 +98,7 @@ def test_recommended_sampling():
 
 
 def test_known_sampling_is_hinted_at_once(caplog):
-    llamafile._hinted.discard("Ornith-1.5-9B-Q4_K_M")
+    sampling._hinted.discard("Ornith-1.5-9B-Q4_K_M")
     with caplog.at_level(logging.INFO):
         for _ in range(2):
             LlamafileClient("Ornith-1.5-9B-Q4_K_M.gguf")

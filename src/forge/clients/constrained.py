@@ -1,4 +1,4 @@
-"""Constrained decoding on llama-server: the schema of the calls, and white space kept short.
+"""Constrained decoding by ``response_format``: the schema of the calls; on llama-server also white space kept short.
 
 ``response_format`` works with tools in the body (the prompt, and so its cache, stays the same), without tools, and
 on every other OpenAI-compatible server; a ``grammar`` beside tools is refused by llama-server.
@@ -30,6 +30,13 @@ WHITE_SPACE_CANDIDATES: tuple[str, ...] = (
 """Texts that are banned during constrained decoding where the model's vocabulary has them as one token."""
 
 
+def response_format(constraint: Constraint) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The body's ``response_format`` for ``constraint``, and what the schema had to give up on the way."""
+    lowered = call_schema(constraint.tools, longest_text=constraint.longest_text)
+    schema = {"name": "call", "schema": lowered.schema, "strict": True}
+    return {"response_format": dumps({"type": "json_schema", "json_schema": schema})}, lowered.given_up
+
+
 def constraint_fields(
     constraint: Constraint, banned_tokens: Iterable[int], *, biased: bool
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -37,10 +44,8 @@ def constraint_fields(
 
     ``biased``: the caller has a ``logit_bias`` of its own, which is kept instead of the ban.
     """
-    lowered = call_schema(constraint.tools, longest_text=constraint.longest_text)
-    schema = {"name": "call", "schema": lowered.schema, "strict": True}
-    fields = {"response_format": dumps({"type": "json_schema", "json_schema": schema})}
+    fields, given_up = response_format(constraint)
     bans = [[token, False] for token in banned_tokens]
     if bans and not biased:
         fields["logit_bias"] = dumps(bans)
-    return fields, lowered.given_up
+    return fields, given_up

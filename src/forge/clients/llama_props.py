@@ -61,6 +61,7 @@ def capabilities_of(props: Props | None, *, native: bool) -> Capabilities:
         native_tools=native and (props is None or props.tools),
         tool_choice_modes=frozenset({"auto", "none"}),
         constrains=True,
+        constrained_by="response_format",
         context_length=props.context_length if props is not None else None,
         model=props.model if props is not None else None,
     )

@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import aiohttp
 from msgspec import Struct
@@ -25,35 +25,43 @@ _KEEPALIVE_S = 4.0
 _READ_BUFFER = 2**16
 _DRAIN_S = 0.25
 _MAX_ERROR_BODY = 64 * 1024
+_MAX_BODY = 64 * 1024 * 1024
+_SHOULD_RETRY = {"true": True, "false": False}
 _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 # The connection died before a byte of the answer came: worth one more try on a fresh one.
 _STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
-    """Seconds per phase; None waits for ever. There is no limit on a whole exchange: generation may be long."""
+    """Seconds per phase; None waits for ever.
+
+    ``total`` bounds a whole answer from its first byte on. There is no such limit unless it is asked for:
+    generation may be long.
+    """
 
     connect: float | None = 10.0
     first_byte: float | None = 300.0
     between_bytes: float | None = 300.0
+    total: float | None = None
 
 
 class Incoming:
-    """An answer whose head has arrived. ``timeout`` bounds how long one wait for more of it may take."""
+    """An answer whose head has arrived. Of ``timeouts`` those count that bound what is still to come."""
 
-    def __init__(self, response: aiohttp.ClientResponse, url: str, timeout: float | None) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, url: str, timeouts: Timeouts) -> None:
         self._response = response
         self._content = response.content
         self._url = url
         self._loop = asyncio.get_running_loop()
-        self._timeout = timeout
+        timeout, total = timeouts.between_bytes, timeouts.total
         # One timer for the whole body that looks how long the wait has been: a timer per piece would cost more
         # than reading the piece.
         self._waiting_since: float | None = None
-        self._stalled = False
+        self._broken = "broke off"
         self._timer = (
             self._loop.call_later(timeout, self._check_wait, timeout) if timeout is not None else None
         )
+        self._deadline = self._loop.call_later(total, self._expire) if total is not None else None
         self.status = response.status
         self.headers = response.headers
         self.content_type = response.content_type
@@ -62,25 +70,27 @@ class Incoming:
         """The whole body.
 
         Raises:
-            StreamError: it broke off, or nothing came for longer than the timeout.
+            StreamError: it broke off, took longer than a timeout, or is too long.
         """
-        pieces = []
+        pieces, size = [], 0
         while piece := await self.next_piece():
             pieces.append(piece)
+            size += len(piece)
+            if size > _MAX_BODY:
+                raise StreamError(f"the answer of {self._url} is longer than {_MAX_BODY} bytes")
         return b"".join(pieces)
 
     async def next_piece(self) -> bytes:
         """The bytes that have arrived, b"" at the end.
 
         Raises:
-            StreamError: the body broke off, or nothing came for longer than the timeout.
+            StreamError: the body broke off, or took longer than a timeout.
         """
         self._waiting_since = self._loop.time()
         try:
             return await self._content.readany()
         except (aiohttp.ClientError, OSError):
-            what = "stalled: nothing came for longer than the timeout" if self._stalled else "broke off"
-            raise StreamError(f"the answer of {self._url} {what}") from None
+            raise StreamError(f"the answer of {self._url} {self._broken}") from None
         finally:
             self._waiting_since = None
 
@@ -90,13 +100,18 @@ class Incoming:
         if left > 0:
             self._timer = self._loop.call_later(left, self._check_wait, timeout)
         else:
-            self._stalled = True
+            self._broken = "stalled: nothing came for longer than the timeout"
             self._response.close()
+
+    def _expire(self) -> None:
+        self._broken = "took longer than the timeout for a whole answer"
+        self._response.close()
 
     def close(self) -> None:
         """Close the connection when the body was not read to its end; else it is in the pool again already."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._deadline):
+            if timer is not None:
+                timer.cancel()
         self._response.close()
 
     async def drain(self) -> None:
@@ -116,7 +131,9 @@ class Incoming:
                 body += piece
         except StreamError:
             pass  # the status alone says enough
-        return error_from_body(self.status, body, retry_after=self.headers.get("Retry-After"))
+        error = error_from_body(self.status, body, retry_after=_retry_after(self.headers))
+        error.should_retry = _SHOULD_RETRY.get(self.headers.get("x-should-retry", "").lower())
+        return error
 
 
 class Transport:
@@ -143,7 +160,7 @@ class Transport:
         """
         shown = masked(str(url))
         response = await self._head(method, url, shown, headers, body)
-        incoming = Incoming(response, shown, self._timeouts.between_bytes)
+        incoming = Incoming(response, shown, self._timeouts)
         try:
             if 300 <= response.status < 400:
                 raise _redirect(response, shown)
@@ -207,6 +224,15 @@ async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp
         trust_env=False,
     ) as session:
         yield session
+
+
+def _retry_after(headers: Mapping[str, str]) -> str | None:
+    """``Retry-After`` as it came; some services say it in milliseconds too, or only so."""
+    given = headers.get("Retry-After")
+    if given is None:
+        with suppress(ValueError):
+            return f"{float(headers.get('retry-after-ms', '')) / 1000:g}"
+    return given
 
 
 def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:

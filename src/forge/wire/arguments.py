@@ -29,6 +29,12 @@ def sound_arguments(arguments: str) -> str:
     return dumps({UNREADABLE: well_formed(arguments)}).decode()
 
 
+def object_arguments(arguments: str) -> bytes:
+    """As :func:`sound_arguments`, but always an object: what Ollama and Anthropic demand of earlier calls."""
+    text = sound_arguments(arguments)
+    return text.encode() if text.lstrip().startswith("{") else dumps({UNREADABLE: text})
+
+
 def _clean(value: object) -> object:
     if isinstance(value, str):
         return well_formed(value)

@@ -1,0 +1,193 @@
+"""What all clients share: one connection pool, its credentials, and the public contract over one way to run a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, ClassVar, cast
+
+import msgspec
+from yarl import URL
+
+from forge.clients.backend import Backend
+from forge.clients.base import ChunkType, RawOpenAITools, StreamChunk, TokenUsage
+from forge.clients.contract import ResponseCollector, build_request, token_usage
+from forge.clients.credentials import call_headers
+from forge.clients.retries import Retries
+from forge.clients.transport import Timeouts, Transport
+from forge.clients.urls import masked
+from forge.core.calls import LLMResponse
+from forge.core.capabilities import Capabilities
+from forge.core.events import Delta, Usage
+from forge.core.request import Request
+from forge.errors import BackendError, BackendUnreachableError
+
+logger = logging.getLogger(__name__)
+
+
+class ModelClient(Backend):
+    """One server and its model.
+
+    A subclass says what the backend can do (``_able``) and runs one attempt (``_attempt``). What is worth another
+    attempt is decided here: without a constraint that the server refuses, with what was learned from a refusal
+    (``_mended``), or later where a failure passes by itself (``Retries``); never once a delta was given out.
+    """
+
+    api_format: ClassVar[str] = "openai"
+
+    def __init__(
+        self,
+        base: URL,
+        headers: Mapping[str, str],
+        *,
+        timeout: float | Timeouts | None,
+        think: bool | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.model: str | None = None
+        self.think = think
+        self.last_usage: dict[int, TokenUsage] = {}
+        self.rescued_tool_calls = 0
+        self._base = base
+        self._headers = dict(headers)
+        self._retries = retries or Retries()
+        if not isinstance(timeout, Timeouts):
+            timeout = Timeouts(first_byte=timeout, between_bytes=timeout)
+        self._transport = Transport(timeout)
+
+    @property
+    def base_url(self) -> str:
+        """The URL that the client was given, without credentials."""
+        return masked(str(self._base))
+
+    # -- Backend ----------------------------------------------------------------------------------------------
+
+    async def capabilities(self) -> Capabilities:
+        """What the backend can do, asked of it on first use where it can tell."""
+        return await self._able(self._headers)
+
+    async def exchange(
+        self, request: Request, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Delta]:
+        """Run one turn; see :meth:`forge.clients.backend.Backend.exchange`."""
+        sent = call_headers(self._headers, headers, self._base)
+        started, tries = False, 0
+        while True:
+            try:
+                able = await self._able(sent)
+                async with aclosing(self._attempt(request, able, sent)) as batches:
+                    async for batch in batches:
+                        for delta in batch:
+                            started = True
+                            yield delta
+            except (BackendError, BackendUnreachableError) as error:
+                if started:
+                    raise
+                mended = self._mended(request, error) if isinstance(error, BackendError) else None
+                delay = 0.0 if mended is not None else self._retries.delay(error, tries)
+                if delay is None:
+                    raise
+                if mended is None:
+                    tries += 1
+                    logger.warning("%s; trying again in %.1f s", error, delay)
+                    await asyncio.sleep(delay)
+                request = mended or request
+            else:
+                return
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        await self._transport.aclose()
+
+    @abstractmethod
+    async def _able(self, headers: Mapping[str, str]) -> Capabilities:
+        """The capabilities, asked with these headers."""
+
+    @abstractmethod
+    def _attempt(
+        self, request: Request, able: Capabilities, headers: Mapping[str, str]
+    ) -> AsyncGenerator[list[Delta], None]:
+        """The deltas of one call, in batches as they arrive."""
+
+    def _mended(self, request: Request, error: BackendError) -> Request | None:
+        """The request to send at once instead of the refused one, or None where another would be refused too."""
+        if request.constraint is None or not blames_constraint(error):
+            return None
+        logger.warning("%s refuses the constraint, so the attempt goes without it: %s", self.base_url, error)
+        return msgspec.structs.replace(request, constraint=None)
+
+    # -- the public contract ------------------------------------------------------------------------------------
+
+    async def send(  # noqa: PLR0913, PLR0917 - the public contract
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Any] | None = None,
+        sampling: dict[str, Any] | None = None,
+        passthrough: dict[str, Any] | None = None,
+        inbound_anthropic_body: dict[str, Any] | None = None,
+        raw_openai_tools: RawOpenAITools | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> LLMResponse:
+        """The whole answer: calls, or text. Raises what :meth:`exchange` raises, and RequestError."""
+        request = self._verbatim(inbound_anthropic_body, stream=False) or build_request(
+            messages, tools, (passthrough, sampling), raw_openai_tools, stream=False
+        )
+        response: LLMResponse | None = None
+        async for chunk in self._chunks(request, extra_headers):
+            response = chunk.response if chunk.type is ChunkType.FINAL else response
+        assert response is not None
+        return response
+
+    async def send_stream(  # noqa: PLR0913, PLR0917 - the public contract
+        self,
+        messages: list[dict[str, Any]],
+        tools: Sequence[Any] | None = None,
+        sampling: dict[str, Any] | None = None,
+        passthrough: dict[str, Any] | None = None,
+        inbound_anthropic_body: dict[str, Any] | None = None,
+        raw_openai_tools: RawOpenAITools | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[StreamChunk]:
+        """The answer in chunks; the last is FINAL and holds it whole."""
+        request = self._verbatim(inbound_anthropic_body, stream=True) or build_request(
+            messages, tools, (passthrough, sampling), raw_openai_tools, stream=True
+        )
+        async with aclosing(self._chunks(request, extra_headers)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _chunks(
+        self, request: Request, headers: Mapping[str, str] | None
+    ) -> AsyncGenerator[StreamChunk, None]:
+        able = await self._able(call_headers(self._headers, headers, self._base))
+        collector = ResponseCollector(request.tools, native=able.native_tools, think=self.think is not False)
+        exchange = cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
+        async with aclosing(exchange) as deltas:
+            async for delta in deltas:
+                chunk = collector.add(delta)
+                if chunk is not None:
+                    yield chunk
+        if collector.usage is not None:
+            self.last_usage[self._slot] = self._token_usage(collector.usage)
+        response = collector.response()
+        self.rescued_tool_calls += collector.rescued
+        yield StreamChunk(ChunkType.FINAL, response=response)
+
+    @property
+    def _slot(self) -> int:
+        return 0
+
+    def _token_usage(self, usage: Usage) -> TokenUsage:
+        return token_usage(usage)
+
+    def _verbatim(self, body: dict[str, Any] | None, *, stream: bool) -> Request | None:  # noqa: ARG002
+        """The request that sends a body of the Anthropic protocol as it is; None in clients of another one."""
+        return None
+
+
+def blames_constraint(error: BackendError) -> bool:
+    """Whether a refusal can come from the schema: a context that is too small, for one, cannot."""
+    return error.status_code in (400, 422, 500, 501) and "exceed_context_size" not in error.body
