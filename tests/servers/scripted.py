@@ -1,6 +1,7 @@
 """A scripted model server that speaks llama-server's wire format over a real loopback socket.
 
-Each request takes the next script. What the clients sent is recorded byte for byte. Pacing is by events that the
+Each chat takes the next script, whichever protocol's chat it is; ``pages`` are the answers of other paths, for servers
+that are no llama-server. What the clients sent is recorded byte for byte. Pacing is by events that the
 test sets, never by time: a stream stops at each :class:`Gate` until it is opened.
 """
 
@@ -64,11 +65,17 @@ class ScriptedServer:
     """``async with ScriptedServer([whole_text("Hello")]) as backend: ... backend.url ... backend.chats``."""
 
     def __init__(
-        self, scripts: list[Script] | None = None, *, props: dict[str, Any] | None = None, port: int = 0
+        self,
+        scripts: list[Script] | None = None,
+        *,
+        props: dict[str, Any] | None = None,
+        pages: dict[str, Script] | None = None,
+        port: int = 0,
     ) -> None:
         self.port = port
         self.scripts = list(scripts or [])
         self.props = PROPS if props is None else props
+        self.pages = pages
         self.requests: list[Recorded] = []
         self.arrived = asyncio.Condition()
         self._connections: set[asyncio.Task[None]] = set()
@@ -80,9 +87,7 @@ class ScriptedServer:
     @property
     def chats(self) -> list[Recorded]:
         """The chat requests, without probes."""
-        return [
-            r for r in self.requests if r.method == "POST" and r.target.startswith("/v1/chat/completions")
-        ]
+        return [r for r in self.requests if is_chat(r)]
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
@@ -135,8 +140,10 @@ class ScriptedServer:
 
     def _script(self, request: Recorded) -> Script:
         path = request.target.partition("?")[0]
-        if request.method == "POST" and path.endswith("/chat/completions"):
+        if is_chat(request):
             return self.scripts.pop(0) if self.scripts else error(500, "the script is over", "server_error")
+        if self.pages is not None:
+            return self.pages.get(path) or error(404, "File Not Found", "not_found_error")
         known = {"/props": self.props, "/v1/models": MODELS, "/models": MODELS, "/health": {"status": "ok"}}
         if path in known:
             return Script([json.dumps(known[path]).encode()])
@@ -171,6 +178,12 @@ class ScriptedServer:
             watch.cancel()
             await asyncio.wait({watch})
         return not request.gone.is_set()
+
+
+def is_chat(request: Recorded) -> bool:
+    """Whether this is a chat of any of the protocols."""
+    path = request.target.partition("?")[0]
+    return request.method == "POST" and path.endswith(("/chat/completions", "/api/chat", "/v1/messages"))
 
 
 async def _read_chunked(reader: asyncio.StreamReader) -> bytes:

@@ -21,8 +21,10 @@ def credential_slots(headers: Mapping[str, str] | None) -> list[str]:
     return found
 
 
-def static_headers(api_key: str, extra_headers: Mapping[str, str] | None, base_url: URL) -> dict[str, str]:
-    """The headers that every call of a client carries.
+def static_headers(
+    api_key: str, extra_headers: Mapping[str, str] | None, base_url: URL, *, slot: str = "authorization"
+) -> dict[str, str]:
+    """The headers that every call of a client carries; ``slot`` is the header in which ``api_key`` goes.
 
     Raises:
         MultipleCredentialsError: two of key, header and user info in the URL were given.
@@ -35,8 +37,28 @@ def static_headers(api_key: str, extra_headers: Mapping[str, str] | None, base_u
         raise MultipleCredentialsError(sources)
     headers = dict(extra_headers or {})
     if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
+        headers.update(in_slot(api_key, slot))
     return headers
+
+
+def in_slot(token: str, slot: str) -> dict[str, str]:
+    """The header that shows ``token`` to a backend whose keys go in ``slot``."""
+    return {"x-api-key": token} if slot == "x-api-key" else {"Authorization": f"Bearer {token}"}
+
+
+def relocated(headers: Mapping[str, str], slot: str) -> dict[str, str]:
+    """A caller's headers with the credential moved to where a backend of another protocol looks for it.
+
+    An authorization of another scheme than Bearer is a token as a whole.
+    """
+    tokens = {
+        name: value.strip() for name, value in headers.items() if name.lower() in credential_slots(headers)
+    }
+    moved = {name: value for name, value in headers.items() if name not in tokens}
+    for token in tokens.values():
+        bare = token[7:].strip() if token[:7].lower() == "bearer " else token
+        moved.update(in_slot(bare, slot))
+    return moved
 
 
 def call_headers(

@@ -12,10 +12,10 @@ import msgspec
 
 from forge.clients.constrained import WHITE_SPACE_CANDIDATES, constraint_fields
 from forge.clients.credentials import static_headers
+from forge.clients.event_exchange import exchange
 from forge.clients.llama_props import capabilities_of
 from forge.clients.llama_server import LlamaServer
 from forge.clients.model_client import ModelClient
-from forge.clients.openai_exchange import exchange
 from forge.clients.sampling import chosen_sampling
 from forge.clients.transport import Timeouts
 from forge.clients.urls import join, parse_url

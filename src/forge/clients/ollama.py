@@ -20,7 +20,7 @@ from forge.core.events import Delta, Usage
 from forge.core.request import Request
 from forge.errors import BackendError, ForgeError, MissingModelError, ThinkingNotSupportedError
 from forge.schema.lower import call_schema
-from forge.wire.json_text import loads
+from forge.wire.json_text import is_json, loads
 from forge.wire.ndjson import LineDecoder
 from forge.wire.ollama import ObjectDecoder, encode_request, thinking
 from forge.wire.prompted import as_prompted
@@ -237,7 +237,7 @@ async def _read(incoming: Incoming, *, stream: bool) -> AsyncGenerator[list[Delt
     if objects.done:
         await incoming.drain()
         return
-    for line in lines.finish():
+    for line in filter(is_json, lines.finish()):
         yield objects.feed(line)
     objects.end()
 

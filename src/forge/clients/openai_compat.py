@@ -11,8 +11,8 @@ import msgspec
 
 from forge.clients.constrained import response_format
 from forge.clients.credentials import static_headers
+from forge.clients.event_exchange import exchange
 from forge.clients.model_client import ModelClient
-from forge.clients.openai_exchange import exchange
 from forge.clients.retries import Retries
 from forge.clients.sampling import chosen_sampling
 from forge.clients.transport import Timeouts

@@ -9,8 +9,8 @@ from typing import Any, cast
 import msgspec
 
 from forge.clients.backend import Backend
-from forge.clients.base import TokenUsage, format_tool
-from forge.core.calls import LLMResponse, TextResponse
+from forge.clients.base import TokenUsage, decode_tool_args, format_tool
+from forge.core.calls import CallSource, LLMResponse, TextResponse, ToolCall
 from forge.core.events import CallDelta, Delta, TextDelta, Usage
 from forge.core.request import Constraint, Request
 from forge.engine.constrained import ConstrainedReader
@@ -49,11 +49,16 @@ async def constrained_attempt(
     body = {**options, "tools": [format_tool(tool) for tool in tools], "messages": list(messages)}
     request = decode_request(dumps(body))
     text, usage = "", Usage()
+    calls: list[ToolCall] = []
     # What cannot be malformed can still be cut off, when the model finds no end to a text; then texts are bounded.
     for longest_text in (None, SHORT_TEXT):
         constraint = Constraint(tools=as_tools(tools), longest_text=longest_text)
-        text, used = await _read(client, msgspec.structs.replace(request, constraint=constraint), headers)
+        text, calls, used = await _read(
+            client, msgspec.structs.replace(request, constraint=constraint), headers
+        )
         usage = _sum(usage, used)
+        if calls:
+            break
         reader = ConstrainedReader()
         reader.feed(text)
         calls = reader.finish().calls
@@ -66,9 +71,12 @@ async def constrained_attempt(
     return calls or TextResponse(text)
 
 
-async def _read(client: Backend, request: Request, headers: Mapping[str, str] | None) -> tuple[str, Usage]:
-    """The text of one answer, arguments of structured calls included, and its usage."""
+async def _read(
+    client: Backend, request: Request, headers: Mapping[str, str] | None
+) -> tuple[str, list[ToolCall], Usage]:
+    """The text of one answer, its calls where the backend forces structured ones, and its usage."""
     text: list[str] = []
+    calls: dict[int, ToolCall] = {}
     usage = Usage()
     exchange = cast("AsyncGenerator[Delta, None]", client.exchange(request, headers=headers))
     async with aclosing(exchange) as deltas:
@@ -76,10 +84,15 @@ async def _read(client: Backend, request: Request, headers: Mapping[str, str] | 
             if isinstance(delta, TextDelta):
                 text.append(delta.text)
             elif isinstance(delta, CallDelta):
-                text.append(delta.arguments)
+                call = calls.setdefault(delta.index, ToolCall("", "", source=CallSource("native")))
+                call.tool += delta.name or ""
+                call.id = call.id or delta.id
+                call.args += delta.arguments
             elif isinstance(delta, Usage):
                 usage = delta
-    return "".join(text), usage
+    for call in calls.values():
+        call.args = decode_tool_args(call.args)
+    return "".join(text), [calls[index] for index in sorted(calls)], usage
 
 
 def _sum(first: Usage, second: Usage) -> Usage:

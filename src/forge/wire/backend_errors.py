@@ -58,7 +58,9 @@ def error_from_body(status: int, body: bytes, *, retry_after: str | None = None)
 
 
 def _read(answer: Any) -> tuple[str, int | None]:
-    """Message and code out of ``{"error": {...}}``, ``{"error": "..."}``, ``{"detail": ...}``, ``{"message": ...}``."""
+    """Message and code out of ``{"error": {...}}``, ``{"error": "..."}``, ``{"detail": ...}``, ``{"message": ...}``,
+    the string being a message or such an answer once more.
+    """
     error = answer.get("error", answer) if isinstance(answer, Mapping) else answer
     if isinstance(error, Mapping):
         code = error.get("code", error.get("status"))
@@ -70,7 +72,14 @@ def _read(answer: Any) -> tuple[str, int | None]:
             if value is not None and not isinstance(value, str):
                 return dumps(value).decode(), number
         return "", number
-    return (error, None) if isinstance(error, str) else ("", None)
+    if not isinstance(error, str):
+        return "", None
+    if error.lstrip().startswith("{"):
+        # Ollama passes its engine's whole answer on as a string.
+        inner = _json_or_text(error)
+        message, number = _read(inner) if isinstance(inner, Mapping) else ("", None)
+        return message or error, number
+    return error, None
 
 
 def echoed_output(error: BackendError) -> str | None:

@@ -1,30 +1,64 @@
-"""One exchange with a chat-completions server: send a body, yield the deltas of whatever comes back.
+"""One exchange with a server that answers in server-sent events: send a body, yield the deltas of whatever comes.
 
 Deltas come in batches, one per piece of the body that arrived, so that the layers above cost little per token.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from yarl import URL
 
 from forge.clients.transport import Incoming, Transport
 from forge.core.events import Delta
 from forge.errors import ForgeError
-from forge.wire.openai import ChunkDecoder, decode_response
+from forge.wire import anthropic, openai
 from forge.wire.sse import SSEDecoder
 
 
+class EventReader(Protocol):
+    """Reads the data of one stream's events; ``done`` once nothing more has to come."""
+
+    done: bool
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas of one event."""
+        ...
+
+    def end(self) -> list[Delta]:
+        """The last deltas, or StreamError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """How a protocol's answers are read, streamed (one reader each) and whole."""
+
+    reader: Callable[[], EventReader]
+    whole: Callable[[bytes], list[Delta]]
+
+
+OPENAI: Final = AnswerFormat(openai.ChunkDecoder, openai.decode_response)
+ANTHROPIC: Final = AnswerFormat(anthropic.EventDecoder, anthropic.decode_response)
+
+
 async def exchange(
-    transport: Transport, url: URL, body: bytes, headers: Mapping[str, str], *, stream: bool
+    transport: Transport,
+    url: URL,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    stream: bool,
+    answers: AnswerFormat = OPENAI,
 ) -> AsyncIterator[list[Delta]]:
     """Post ``body`` and yield the answer's deltas as they arrive; the last is ``Finish``.
 
     A server that does not stream although asked, or streams although not asked, is understood as well.
 
     Raises:
-        BackendError: an error status, an error event, or an answer that is no chat completion.
+        BackendError: an error status, an error event, or an answer that is not in the format.
         BackendUnreachableError: no connection, or it broke before the answer began.
         StreamError: the answer broke off, or ended without saying that it was finished.
     """
@@ -32,10 +66,10 @@ async def exchange(
         if incoming.status >= 400:
             raise await incoming.error()
         if not _streams(incoming, asked=stream):
-            yield decode_response(await incoming.read())
+            yield answers.whole(await incoming.read())
             return
         events = SSEDecoder()
-        chunks = ChunkDecoder()
+        chunks = answers.reader()
         while not chunks.done and (piece := await incoming.next_piece()):
             batch: list[Delta] = []
             try:

@@ -1,0 +1,68 @@
+"""Recorded answers of vLLM, Ollama, dasllama and llama-server's Messages API, read to the exact result.
+
+``tests/fixtures/expected.json`` is the table: one row per recording with its HTTP status (200 where it says none)
+and what it says: text, reasoning, calls (id, name, arguments), finish reason, usage (prompt, completion, cached), or
+the error.
+"""
+
+import json
+import random
+
+import pytest
+from servers import recordings
+
+from forge.core.events import Finish
+from forge.errors import ForgeError, StreamError
+
+pytestmark = pytest.mark.anyio
+
+TABLE = json.loads((recordings.FIXTURES / "expected.json").read_text(encoding="utf-8"))
+ROWS = [pytest.param(name, row, id=name) for name, row in TABLE.items()]
+STREAMS = [name for name, row in TABLE.items() if name.endswith((".sse", ".ndjson")) and "error" not in row]
+
+
+def streams(name):
+    return not name.endswith(".json") or name.endswith("_stream.json")
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_recorded_answer_is_read_exactly(name, row, seed):
+    expected = dict(row)
+    script = recordings.script(name, expected.pop("status", 200), seed=seed)
+    deltas, error = [], None
+    try:
+        await recordings.replay(name, script, deltas, stream=streams(name))
+    except ForgeError as raised:
+        error = raised
+
+    assert recordings.read(deltas, error) == expected
+    assert error is not None or [d for d in deltas if isinstance(d, Finish)] == [deltas[-1]]
+
+
+def last_word(name):
+    """Where the part of a recorded stream begins that says that it is finished."""
+    data = (recordings.FIXTURES / name).read_bytes()
+    marks = {".ndjson": b'"done":true', ".sse": b'"finish_reason":"'}
+    if "anthropic_" in name:
+        return data.rindex(b"message_stop")
+    return data.index(marks[name[name.rindex(".") :]])
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_cut_stream_is_an_error_wherever_it_is_cut(name):
+    for upto in random.Random(name).sample(range(last_word(name)), 3):
+        with pytest.raises(StreamError):
+            await recordings.replay(name, recordings.script(name, upto=upto), [], stream=True)
+
+
+def whole_of(name):
+    return name.replace("_stream", "").replace(".sse", ".json").replace(".ndjson", ".json")
+
+
+@pytest.mark.parametrize("name", sorted({whole_of(name) for name in STREAMS} & set(TABLE)))
+async def test_a_whole_answer_where_a_stream_was_asked_for(name):
+    deltas = []
+    await recordings.replay(name, recordings.script(name), deltas, stream=True)
+
+    assert recordings.read(deltas) == TABLE[name]
