@@ -50,10 +50,12 @@ unit: dev  ## all tests, with the embedded model
 	@$(RUN) -m forge.embedded install
 	$(RUN) -m pytest -q -n $(JOBS) --dist loadgroup
 
+# The model server is the same binary for every Python, so the tests against it run once.
 newest: dev
 	@$(PYTHON) scripts/bootstrap.py $(NEWEST) --extras dev,embedded --python newest --unless-like $(VENV)
 	@if [ -x $(NEWEST)/bin/python ]; then \
-	  echo "$(NEWEST)/bin/python -m pytest"; exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadgroup; \
+	  echo "$(NEWEST)/bin/python -m pytest"; \
+	  exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not integration"; \
 	fi
 
 integration: dev  ## only the tests against the embedded model server
