@@ -82,5 +82,8 @@ def main() -> int:
 if __name__ == "__main__":
     code = main()
     sys.stderr.flush()
-    # Not sys.exit: taking llama.cpp's threads down in order can take longer than anyone wants to wait.
-    os._exit(code)
+    if code == 0:
+        # Not sys.exit: taking llama.cpp's threads down in order can take longer than anyone wants to wait.
+        os._exit(0)
+    # llama.cpp writes its log on a thread of its own; an orderly exit lets it finish saying why it could not start.
+    sys.exit(code)
