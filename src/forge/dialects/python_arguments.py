@@ -12,8 +12,8 @@ from forge.dialects.json_lexer import Event, JsonLexer
 from forge.repair.tolerant import read_json
 
 _LONGEST_LITERAL = 100_000
-_ODD_ESCAPE = re.compile(r"\\[^\\'\"abfnrtvxuU\n]|\\N|\x00")
-"""Escapes that Python only warns about; the tolerant reader keeps their backslash."""
+_PLAIN_ESCAPES = re.compile(r"(?:[^\\\x00]++|\\[\\'\"abfnrtvxuU\n])*+\Z")
+"""Text with escapes that Python knows; of others it only warns, and the tolerant reader keeps their backslash."""
 _KEY = re.compile(r"\s*(?:([^\W\d][\w.-]*)|(['\"])([\w.-]+)\2)\s*(?:=(?!=)|:)\s*")
 _STRING = re.compile(r"[rRbBuUfF]{0,2}('''|\"\"\"|['\"])")
 _SCALAR = re.compile(r"[^,()\[\]{}'\"=]+")
@@ -119,7 +119,7 @@ class _Reader:
         """A container that is valid Python as it stands."""
         end, event = JsonLexer().run(self.text[: self.stop], pos, final=True)
         source = self.text[pos:end]
-        if event is not Event.CLOSED or len(source) > _LONGEST_LITERAL or _ODD_ESCAPE.search(source):
+        if event is not Event.CLOSED or len(source) > _LONGEST_LITERAL or not _PLAIN_ESCAPES.match(source):
             return None
         try:
             value = ast.literal_eval(source)

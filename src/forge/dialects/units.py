@@ -23,7 +23,6 @@ AFTER_CALL = re.compile(r"[\s,;}\]\u200b\ufeff]*")
 _JSON_STARTS = "{｛"
 _GLUE = Literals(("[ARGS]", "[CALL_ID]"))
 _NAME_HEADS = Literals(("<function>", "<name>", "<tool_name>", "<function_name>", "<tool>"))
-_LEAK = ("json", "JSON")
 
 
 def unit(cur: Candidate, marks: Literals, *, marked: bool = True) -> Need[bool]:
