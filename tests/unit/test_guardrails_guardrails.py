@@ -130,3 +130,43 @@ def test_names_that_can_never_be_reached_are_told():
 def test_several_terminal_tools():
     guard = Guardrails(["a", "b"], frozenset({"a", "b"}))
     assert guard.record(["b"]) is True
+
+
+# -- text as an answer --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "action"),
+    [
+        pytest.param("nudge", "It is done.", "retry", id="strict"),
+        pytest.param("auto", "It is done.", "answer", id="auto"),
+        pytest.param("auto", "Let me read the file:", "retry", id="announcement"),
+        pytest.param("auto", "", "retry", id="empty"),
+        pytest.param("auto", "<think>hm</think>", "retry", id="thinking only"),
+        pytest.param("auto", '<tool_call>{"name": "fetch", "arguments": {', "retry", id="broken call"),
+        pytest.param("trust", "Let me read the file:", "answer", id="trusted"),
+    ],
+)
+def test_what_text_is_worth(policy, text, action):
+    guard = Guardrails(["fetch", "submit"], "submit", text_policy=policy)
+    result = guard.check(TextResponse(text))
+    assert result.action == action
+    assert result.text == (text if action == "answer" else None)
+
+
+def test_an_announcement_is_corrected_once():
+    guard = Guardrails(["fetch", "submit"], "submit", text_policy="auto")
+    actions = [guard.check(TextResponse("Let me read the file:")).action for _ in range(2)]
+    assert actions == ["retry", "answer"]
+
+
+def test_text_is_no_answer_while_steps_are_open():
+    guard = Guardrails(["fetch", "submit"], "submit", ["fetch"], text_policy="trust")
+    assert guard.check(TextResponse("It is done.")).action == "retry"
+    guard.record(["fetch"])
+    assert guard.check(TextResponse("It is done.")).action == "answer"
+
+
+def test_an_unknown_text_policy_is_refused():
+    with pytest.raises(ValueError, match="text_policy"):
+        Guardrails(["submit"], "submit", text_policy="sometimes")

@@ -164,8 +164,7 @@ def _judge(
         offender = next((other.call.tool for other in entries if other.correction), None)
         offender = offender or (call.tool if batch.finished else None)
         if offender is not None:
-            text = f"{nudges.NOT_RUN_PREFIX} {nudges.not_run_nudge(offender)}"
-            return _Outcome(text, MessageType.RETRY_NUDGE, "not_run")
+            return _Outcome(nudges.not_run_text(offender), MessageType.RETRY_NUDGE, "not_run")
     nudge = state.steps.block(call)
     if nudge is None:
         return None

@@ -24,7 +24,7 @@ from forge.errors import ForgeError, StreamError, ToolCallError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
 from forge.guardrails.response_validator import JudgedCall, ResponseValidator, ValidationResult
-from forge.prompts.nudges import ARGUMENTS_PREFIX, UNKNOWN_TOOL_PREFIX, empty_answer_nudge
+from forge.prompts.nudges import ARGUMENTS_PREFIX, UNKNOWN_TOOL_PREFIX
 
 OnChunk = Callable[[StreamChunk], Awaitable[None]]
 
@@ -197,10 +197,8 @@ class Inference:
         tracker = self.tracker
         if not self.tools or not isinstance(self.client, Backend):
             return False
-        last = tracker.consecutive_retries >= tracker.max_retries
-        if self.attempt:
-            # At a turn's start this counter may stand for tools that failed, which says nothing about arguments.
-            last = last or tracker.consecutive_tool_errors >= tracker.max_tool_errors
+        # At a turn's start the other counter may stand for tools that failed, which says nothing about arguments.
+        last = tracker.on_last_rung(of_tool_errors=self.attempt > 0)
         return last and await can_constrain(self.client)
 
     async def _call(self) -> _Call:
@@ -267,9 +265,12 @@ class Inference:
 
     def _validate(self, response: LLMResponse) -> ValidationResult:
         if isinstance(response, list) and not response:
-            nudge = Nudge("user", empty_answer_nudge(), "retry")
-            return ValidationResult(None, nudge, needs_retry=True)
-        return self.validator.validate(response)
+            response = TextResponse(
+                ""
+            )  # a validator has nothing against no calls at all, but no answer is no answer
+        if type(self.validator).validate is ResponseValidator.validate:
+            return self.validator.validate(response, level=self.tracker.level)
+        return self.validator.validate(response)  # one of a caller's own, who knows this much of it
 
     def _drain(self, response: LLMResponse, result: ValidationResult, usage: TokenUsage | None) -> None:
         """Charge the budget that a rejected answer drains; raise when it is spent."""

@@ -9,13 +9,8 @@ from collections.abc import Callable
 
 from forge.core.request import Call, ChatMessage, Part, Result, Text
 from forge.engine.answer import Answer
+from forge.engine.call_check import prefixed
 from forge.engine.judge import Verdict
-
-PREFIXES = {
-    "unknown_tool": "[UnknownTool] ",
-    "wrong_tool": "[UnknownTool] ",
-    "invalid_arguments": "[ToolArgValidationError] ",
-}
 
 
 def correction_messages(
@@ -41,7 +36,7 @@ def _on_the_tool_channel(
         call_id = call.id if call.id and call.id not in seen else new_id()
         seen.add(call_id)
         parts.append(Call(id=call_id, name=call.name, arguments=call.arguments))
-        content = PREFIXES.get(call.fault or "", "") + call.correction
+        content = prefixed(call.fault, call.correction)
         result = Result(call_id=call_id, content=content, name=call.name, is_error=True)
         results.append(ChatMessage(role="tool", parts=(result,)))
     return (ChatMessage(role="assistant", parts=tuple(parts)), *results)

@@ -11,13 +11,11 @@ from msgspec import Struct
 
 from forge.core.ledger import Fix, Problem
 from forge.core.request import Tool
-from forge.dialects.reply import RejectedSegment
-from forge.engine import wording
-from forge.engine.announce import announces_action
 from forge.engine.answer import Answer, WrittenCall
+from forge.engine.call_check import gravest, judge_call
+from forge.engine.text_check import TextFault, text_correction, text_fault
 from forge.prompts.nudges import not_run_nudge
-from forge.schema.check import CallFinding, check_call
-from forge.schema.explain import explain
+from forge.schema.check import CallFinding
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -99,11 +97,10 @@ def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
 
 
 def _judge_calls(calls: tuple[CheckedCall, ...]) -> Verdict:
-    faulty = [call for call in calls if call.fault]
-    if not faulty:
+    named = gravest([call.fault for call in calls])
+    if named is None:
         return Verdict(accepted=True, reason="accepted", calls=calls)
-    # An invented tool is named first: it is the graver misunderstanding, and it drains the other budget.
-    worst = next((call for call in faulty if call.fault != "invalid_arguments"), faulty[0])
+    worst = calls[named]
     innocent = not_run_nudge(worst.name)
     corrected = tuple(
         call if call.fault else msgspec.structs.replace(call, correction=innocent) for call in calls
@@ -126,47 +123,34 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
         return Verdict(
             accepted=False, reason="ran_away", detail="a text repeated itself until the token limit"
         )
-    if rules.must_call:
-        broken = next(iter(answer.rejected), None)
-        if cut and (level > 1 or (broken is not None and broken.reason == "cut_off")):
-            return Verdict(
-                accepted=True, reason="accepted"
-            )  # the same limit would cut the next attempt as well
-        text = _broken(broken, rules, level) if broken else wording.must_call(rules.tools, level=level)
-        return Verdict(accepted=False, reason="no_call", correction=text, detail="a tool call is required")
-    if rules.trust_text or cut:
+    fault = text_fault(
+        answer.text,
+        answer.rejected,
+        must_call=rules.must_call,
+        trust_text=rules.trust_text,
+        nudge_announcements=rules.nudge_announcements,
+    )
+    if fault is None or (cut and (not rules.must_call or level > 1 or fault.reason == "cut_off")):
+        # The same limit would cut the next attempt as well.
         return Verdict(accepted=True, reason="accepted")
-    if answer.rejected:
-        broken = answer.rejected[0]
-        reason = {"unknown_tool": "unknown_tool", "cut_off": "cut_off"}.get(broken.reason, "broken_call")
-        detail = f"{broken.notation}: {broken.detail or broken.text[:200]}"
-        return Verdict(accepted=False, reason=reason, correction=_broken(broken, rules, level), detail=detail)
-    if not answer.text.strip():
-        return Verdict(
-            accepted=False, reason="empty", correction=wording.empty_answer(), detail="no text, no call"
-        )
-    if rules.nudge_announcements and announces_action(answer.text):
-        text = wording.announced_action()
-        return Verdict(accepted=False, reason="announced", correction=text, detail=answer.text[-200:])
-    return Verdict(accepted=True, reason="accepted")
+    correction = text_correction(fault, rules.tools, must_call=rules.must_call, level=level)
+    reason = "no_call" if rules.must_call else fault.reason
+    return Verdict(accepted=False, reason=reason, correction=correction, detail=_detail(fault, answer))
 
 
-def _broken(segment: RejectedSegment, rules: Rules, level: int) -> str:
-    return wording.broken_call(rules.tools, reason=segment.reason, name=segment.name, level=level)
+def _detail(fault: TextFault, answer: Answer) -> str:
+    if fault.broken is not None:
+        return f"{fault.broken.notation}: {fault.broken.detail or fault.broken.text[:200]}"
+    return {"empty": "no text, no call", "no_call": "a tool call is required"}.get(
+        fault.reason, answer.text[-200:]
+    )
 
 
 def _check(call: WrittenCall, rules: Rules, level: int) -> CheckedCall:
     if call.name in rules.unguarded:
         return _checked(call, name=call.name, arguments=str(call.arguments), is_object=True)
-    found = check_call(call.name, call.arguments, rules.by_name)
-    fault: str | None = found.fault
-    correction = ""
-    if found.tool is None:
-        correction = wording.unknown_tool(call.name, rules.tools, level=level)
-    elif rules.forced and found.name != rules.forced:
-        fault, correction = "wrong_tool", wording.wrong_tool(rules.forced, rules.tools, level=level)
-    elif fault:
-        correction = explain(found.tool, found.problems)
+    judged = judge_call(call.name, call.arguments, rules.by_name, level=level, forced=rules.forced)
+    found = judged.finding
     read_fixes = call.parsed.source.fixes if call.parsed and call.parsed.source else ()
     return _checked(
         call,
@@ -175,8 +159,8 @@ def _check(call: WrittenCall, rules: Rules, level: int) -> CheckedCall:
         is_object=found.usable,
         fixes=read_fixes + found.fixes,
         problems=found.problems,
-        fault=fault,
-        correction=correction,
+        fault=judged.fault,
+        correction=judged.correction,
     )
 
 

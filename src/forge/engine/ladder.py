@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from forge.engine.budget import Budget
 from forge.engine.judge import Verdict
 from forge.engine.policy import Policy
 
@@ -27,15 +28,14 @@ class Ladder:
     """Counts rejections. A budget of N tolerates N rejections; the one after that ends the turn."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._retries = 0
-        self._tool_errors = 0
+        self._retries = Budget(policy.max_retries)
+        self._tool_errors = Budget(policy.max_tool_errors)
         self._announced = 0
 
     @property
     def level(self) -> int:
         """The number of the next correction, from 1: later ones are sharper."""
-        return self._retries + self._tool_errors + 1
+        return self._retries.used + self._tool_errors.used + 1
 
     @property
     def announced(self) -> bool:
@@ -44,16 +44,12 @@ class Ladder:
 
     def next(self, verdict: Verdict) -> Step | None:
         """Count ``verdict``; return the next attempt, or None when its budget is exhausted."""
-        if verdict.drains_tool_errors:
-            self._tool_errors += 1
-            used, limit = self._tool_errors, self._policy.max_tool_errors
-        else:
-            self._retries += 1
-            used, limit = self._retries, self._policy.max_retries
+        budget = self._tool_errors if verdict.drains_tool_errors else self._retries
+        budget.drain()
         if verdict.reason == "announced":
             self._announced += 1
-        if used > limit:
+        if budget.exhausted:
             return None
         if verdict.reason == "ran_away":
             return Step(constrain=True, short_texts=True, correct=False)
-        return Step(constrain=used == limit and verdict.tried_to_call)
+        return Step(constrain=budget.on_last_rung and verdict.tried_to_call)

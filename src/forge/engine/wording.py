@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from forge.core.request import Tool
-from forge.prompts.nudges import broken_call_nudge, unknown_tool_nudge
+from forge.prompts.nudges import broken_call_nudge, empty_answer_nudge, retry_nudge, unknown_tool_nudge
 from forge.schema.explain import example_call
 from forge.schema.names import closest_names
 
@@ -19,9 +19,9 @@ MAX_NAMES_SHOWN = 40
 
 def broken_call(tools: Sequence[Tool], *, reason: str, name: str | None = None, level: int = 1) -> str:
     """The text looked like a tool call but gives none (``reason``: unknown_tool, unreadable or cut_off)."""
-    if reason == "unknown_tool" and name:
-        return unknown_tool(name, tools, level=level)
-    return broken_call_nudge(reason, name, _names(tools)) + _example(tools, level)
+    names = [tool.name for tool in tools]
+    closest = closest_names(name, names) if name and reason == "unknown_tool" else ()
+    return broken_call_nudge(reason, name, _names(tools), closest) + _example(tools, level)
 
 
 def unknown_tool(name: str, tools: Sequence[Tool], *, level: int) -> str:
@@ -30,11 +30,12 @@ def unknown_tool(name: str, tools: Sequence[Tool], *, level: int) -> str:
     return unknown_tool_nudge(name, _names(tools), close) + _example(tools, level)
 
 
-def must_call(tools: Sequence[Tool], *, level: int) -> str:
-    """Plain text where a call is required."""
+def must_call(tools: Sequence[Tool], *, level: int, empty: bool = False) -> str:
+    """Plain text, or nothing at all, where a call is required."""
     names = ", ".join(_names(tools))
     if level <= 1:
-        return f"Your last answer is not a valid tool call. Answer by calling one of these tools: {names}."
+        text = empty_answer_nudge() if empty else retry_nudge("")
+        return f"{text} The available tools are: {names}." if names else text
     return (
         f"A tool call is required; text alone is not accepted. Call one of these tools now: {names}."
         + _example(tools, level)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from forge.core.calls import LLMResponse, ToolCall
+from forge.core.calls import LLMResponse, TextResponse, ToolCall
+from forge.engine.policy import TextPolicy
 from forge.errors import ToolResolutionError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, CallCorrection, Nudge
@@ -26,13 +27,16 @@ class CheckResult:
     - ``retry``: append the answer and ``nudge`` as a message, ask again;
     - ``tool_error``: append the answer and, for each of ``nudge.corrections``, a tool result; ask again;
     - ``step_blocked``: likewise, because a call comes too early;
-    - ``fatal``: stop; ``reason`` says why.
+    - ``fatal``: stop; ``reason`` says why;
+    - ``answer``: the model answered in words, ``text``, and the work is done; only with a ``text_policy`` that
+      takes text for an answer.
     """
 
     action: str
     tool_calls: list[ToolCall] | None = None
     nudge: Nudge | None = None
     reason: str | None = None
+    text: str | None = None
 
 
 class Guardrails:
@@ -54,6 +58,8 @@ class Guardrails:
         prerequisites: for a tool's name, what must have succeeded before it; see :class:`~forge.ToolDef`, from
             which they are taken where ``ToolDef`` objects are given.
         max_prereq_violations: how often in a row that may be ignored.
+        text_policy: what text without a call is worth once no required step is open; see
+            :class:`~forge.guardrails.ResponseValidator`. By default only a terminal tool ends the work.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's signature
@@ -69,11 +75,14 @@ class Guardrails:
         *,
         prerequisites: Mapping[str, Prerequisites] | None = None,
         max_prereq_violations: int = 2,
+        text_policy: TextPolicy = "nudge",
     ) -> None:
         tools = list(tool_names)
         terminal = frozenset([terminal_tool] if isinstance(terminal_tool, str) else terminal_tool)
         declared = {t.name: t.prerequisites for t in tools if getattr(t, "prerequisites", None)}  # type: ignore[attr-defined]  # a ToolDef; not imported, it needs pydantic
-        self.validator = ResponseValidator(tools, rescue_enabled, nudge_function(retry_nudge))
+        self.validator = ResponseValidator(
+            tools, rescue_enabled, nudge_function(retry_nudge), text_policy=text_policy
+        )
         self.errors = ErrorTracker(max_retries, max_tool_errors)
         self.steps = StepEnforcer(
             required_steps or [],
@@ -90,13 +99,16 @@ class Guardrails:
     def check(self, response: LLMResponse) -> CheckResult:
         """Judge one answer of the model."""
         self._failed = False
-        result = self.validator.validate(response)
+        # A validator has nothing against no calls at all, but no answer is no answer.
+        result = self.validator.validate(
+            response or TextResponse(""), level=self.errors.level, must_call=not self.steps.is_satisfied()
+        )
         if result.nudge is not None:
             return self._rejected(result.nudge)
         calls = result.tool_calls or []
-        if not calls:
-            return self._rejected(Nudge("user", nudges.empty_answer_nudge(), "retry"))
         self.errors.reset_retries()
+        if result.is_answer:
+            return CheckResult("answer", text=result.text)
         return self._blocked(calls) or CheckResult("execute", tool_calls=calls)
 
     def record(self, executed: Sequence[str | tuple[str, dict[str, Any]]]) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from forge.core.calls import ToolCall
 from forge.core.ledger import Problem
+from forge.prompts.nudges import not_run_text
 
 TOOL_ERROR_KINDS: frozenset[str] = frozenset({"tool_arg_validation"})
 """Kinds that drain the tool-error budget; all others drain the retry budget."""
@@ -42,3 +44,8 @@ class Nudge:
     kind: str
     tier: int = 0
     corrections: tuple[CallCorrection, ...] = ()
+
+
+def held_back(call: ToolCall, offender: str) -> CallCorrection:
+    """What a good call gets back that was not run because of ``offender`` in the same answer."""
+    return CallCorrection(call.tool, not_run_text(offender), "not_run", call.id, offending=False)

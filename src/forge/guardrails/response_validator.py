@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from forge.core.calls import CallSource, LLMResponse, TextResponse, ToolCall
 from forge.core.request import Tool
 from forge.dialects import parse_tool_calls
-from forge.dialects.reply import Reply
-from forge.guardrails.nudge import CallCorrection, Nudge
-from forge.prompts import nudges
-from forge.schema.check import CallFinding, check_call
-from forge.schema.explain import explain
-from forge.schema.names import closest_names
+from forge.dialects.reply import Reply, TextSegment
+from forge.engine.call_check import CallVerdict, gravest, judge_call, prefixed
+from forge.engine.policy import TEXT_POLICIES, TextPolicy
+from forge.engine.text_check import text_correction, text_fault
+from forge.guardrails.nudge import CallCorrection, Nudge, held_back
+from forge.schema.check import CallFinding
 from forge.schema.spec import as_tools
 
 
@@ -31,7 +31,8 @@ class ValidationResult:
     """``tool_calls`` when the whole answer is good, else ``nudge``.
 
     ``judged`` has every call of the answer in order, so that the good calls of a rejected answer can run.
-    ``text`` is what stood beside calls that were found in text.
+    ``text`` is what stood beside calls that were found in text. ``is_answer``: there is no call, and ``text`` is the
+    whole answer; only where the validator's ``text_policy`` takes text for one.
     """
 
     tool_calls: list[ToolCall] | None
@@ -39,6 +40,7 @@ class ValidationResult:
     needs_retry: bool
     judged: list[JudgedCall] = field(default_factory=list)
     text: str = ""
+    is_answer: bool = False
 
 
 class ResponseValidator:
@@ -50,6 +52,11 @@ class ResponseValidator:
             whose meaning is beyond doubt are converted.
         rescue_enabled: whether calls that stand in text count.
         retry_nudge_fn: words the correction of a text answer, given that text; None for Forge's own words.
+        text_policy: what text without a call is worth: with ``nudge`` (and ``respond``) nothing; with ``auto`` it is
+            an answer unless it is empty, is a broken call or only announces an action; with ``trust`` it always is.
+
+    Raises:
+        ValueError: ``text_policy`` is none of these.
     """
 
     def __init__(
@@ -57,73 +64,85 @@ class ResponseValidator:
         tool_names: Iterable[object],
         rescue_enabled: bool = True,
         retry_nudge_fn: Callable[[str], str] | None = None,
+        *,
+        text_policy: TextPolicy = "nudge",
     ) -> None:
+        if text_policy not in TEXT_POLICIES:
+            raise ValueError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
         self.tools: tuple[Tool, ...] = as_tools(tool_names)
         self.tool_names: list[str] = [tool.name for tool in self.tools]
         self.rescue_enabled = rescue_enabled
         self._by_name = {tool.name: tool for tool in self.tools}
+        self.text_policy = text_policy
         self._retry_nudge_fn = retry_nudge_fn
 
-    def validate(self, response: LLMResponse) -> ValidationResult:
-        """Check one answer. An empty list of calls passes: there is nothing wrong with any call in it."""
-        if isinstance(response, TextResponse):
-            return self._validate_text(response.content or "")
-        return self._validate_calls(response)
+    def validate(self, response: LLMResponse, *, level: int = 1, must_call: bool = False) -> ValidationResult:
+        """Check one answer. An empty list of calls passes: there is nothing wrong with any call in it.
 
-    def _validate_text(self, text: str) -> ValidationResult:
-        reply = parse_tool_calls(text, self.tools) if self.rescue_enabled else Reply()
+        Args:
+            response: the answer.
+            level: the number that its correction would have in a row, from 1; later ones are sharper, and an
+                announcement is corrected once only.
+            must_call: no text will do, whatever the policy: the work is not done yet.
+        """
+        if isinstance(response, TextResponse):
+            return self._validate_text(response.content or "", level, must_call=must_call)
+        return self._validate_calls(response, level)
+
+    def _validate_text(self, text: str, level: int, *, must_call: bool) -> ValidationResult:
+        reply = parse_tool_calls(text, self.tools) if self.rescue_enabled else Reply((TextSegment(text),))
         calls = reply.calls
         if not calls:
-            content = self._text_nudge(text, reply)
-            return ValidationResult(None, Nudge("user", content, "retry"), needs_retry=True)
+            return self._judge_text(text, reply, level, must_call=must_call)
         if reply.reasoning and calls[0].reasoning is None:
             calls[0] = dataclasses.replace(calls[0], reasoning=reply.reasoning)
-        result = self._validate_calls(calls)
+        result = self._validate_calls(calls, level)
         result.text = reply.text.strip()
         return result
 
-    def _text_nudge(self, text: str, reply: Reply) -> str:
-        if self._retry_nudge_fn is not None:
-            return self._retry_nudge_fn(text)
-        if reply.rejected:
-            candidate = reply.rejected[0]
-            return nudges.broken_call_nudge(candidate.reason, candidate.name, self.tool_names)
-        return nudges.retry_nudge(text) if text.strip() else nudges.empty_answer_nudge()
-
-    def _validate_calls(self, calls: Sequence[ToolCall]) -> ValidationResult:
-        judged = [self._judge(call) for call in calls]
-        offending = [entry for entry in judged if entry.correction]
-        if not offending:
-            return ValidationResult([entry.call for entry in judged], None, needs_retry=False, judged=judged)
-        # An invented tool is named first: it is the graver misunderstanding.
-        offending.sort(
-            key=lambda entry: entry.correction is not None and entry.correction.kind != "unknown_tool"
+    def _judge_text(self, raw: str, reply: Reply, level: int, *, must_call: bool) -> ValidationResult:
+        must_call = must_call or self.text_policy in ("nudge", "respond")
+        fault = text_fault(
+            reply.text,
+            reply.rejected,
+            must_call=must_call,
+            trust_text=self.text_policy == "trust",
+            nudge_announcements=level == 1,
         )
-        first = offending[0]
-        corrections = tuple(entry.correction or _held_back(entry.call, first.call.tool) for entry in judged)
-        content = "\n".join(_without_prefix(entry.correction) for entry in offending if entry.correction)
-        kind = first.correction.kind if first.correction else ""
-        nudge = Nudge("tool", content, kind, corrections=corrections)
+        if fault is None:
+            return ValidationResult([], None, needs_retry=False, text=reply.text, is_answer=True)
+        if self._retry_nudge_fn is not None:
+            content = self._retry_nudge_fn(raw)
+        else:
+            content = text_correction(fault, self.tools, must_call=must_call, level=level)
+        return ValidationResult(None, Nudge("user", content, "retry"), needs_retry=True)
+
+    def _validate_calls(self, calls: Sequence[ToolCall], level: int) -> ValidationResult:
+        verdicts = [judge_call(c.tool, c.args, self._by_name, level=level, decoded=True) for c in calls]
+        named = gravest([verdict.fault for verdict in verdicts])
+        judged = [_judged(call, verdict) for call, verdict in zip(calls, verdicts, strict=True)]
+        if named is None:
+            return ValidationResult([entry.call for entry in judged], None, needs_retry=False, judged=judged)
+        offender = calls[named].tool
+        corrections = tuple(entry.correction or held_back(entry.call, offender) for entry in judged)
+        # One message for the whole answer begins with what the answer is named after.
+        texts = [verdict.correction for verdict in verdicts if verdict.fault]
+        texts.sort(key=lambda text: text != verdicts[named].correction)
+        nudge = Nudge("tool", "\n".join(texts), corrections[named].kind, corrections=corrections)
         return ValidationResult(None, nudge, needs_retry=True, judged=judged)
 
-    def _judge(self, call: ToolCall) -> JudgedCall:
-        # A client decodes absent arguments to {}; None is what a model got wrong some other way.
-        finding = check_call(call.tool, _NOTHING if call.args is None else call.args, self._by_name)
-        if finding.fault is None:
-            return JudgedCall(_corrected(call, finding))
-        if finding.fault == "unknown_tool":
-            closest = closest_names(call.tool, self.tool_names)
-            text = nudges.unknown_tool_nudge(call.tool, self.tool_names, closest)
-            content, kind = f"{nudges.UNKNOWN_TOOL_PREFIX} {text}", "unknown_tool"
-        else:
-            text = _arguments_text(call, finding)
-            content, kind = f"{nudges.ARGUMENTS_PREFIX} {text}", "tool_arg_validation"
-        correction = CallCorrection(call.tool, content, kind, call.id, problems=finding.problems)
-        return JudgedCall(call, correction)
+
+_KINDS = {"unknown_tool": "unknown_tool", "invalid_arguments": "tool_arg_validation"}
 
 
-_NOTHING = 0
-"""Stands for arguments that are None: no object, and nothing that could be read as one."""
+def _judged(call: ToolCall, verdict: CallVerdict) -> JudgedCall:
+    if verdict.fault is None:
+        return JudgedCall(_corrected(call, verdict.finding))
+    content = prefixed(verdict.fault, verdict.correction)
+    problems = verdict.finding.problems
+    return JudgedCall(
+        call, CallCorrection(call.tool, content, _KINDS[verdict.fault], call.id, problems=problems)
+    )
 
 
 def _corrected(call: ToolCall, finding: CallFinding) -> ToolCall:
@@ -133,19 +152,3 @@ def _corrected(call: ToolCall, finding: CallFinding) -> ToolCall:
     source = call.source or CallSource("native")
     source = dataclasses.replace(source, fixes=source.fixes + finding.fixes)
     return dataclasses.replace(call, tool=finding.name, args=finding.arguments, source=source)
-
-
-def _arguments_text(call: ToolCall, finding: CallFinding) -> str:
-    if not finding.usable and not isinstance(call.args, dict):
-        return nudges.tool_arg_validation_nudge(call.tool, call.args)
-    assert finding.tool is not None
-    return explain(finding.tool, finding.problems)
-
-
-def _held_back(call: ToolCall, offender: str) -> CallCorrection:
-    content = f"{nudges.NOT_RUN_PREFIX} {nudges.not_run_nudge(offender)}"
-    return CallCorrection(call.tool, content, "not_run", call.id, offending=False)
-
-
-def _without_prefix(correction: CallCorrection | None) -> str:
-    return correction.content.split("] ", 1)[1] if correction else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from forge.core.calls import ToolCall
 from forge.core.steps import StepTracker
-from forge.guardrails.nudge import CallCorrection, Nudge
+from forge.guardrails.nudge import CallCorrection, Nudge, held_back
 from forge.prompts import nudges
 
 Prerequisites = Sequence[str | dict[str, str]]
@@ -139,7 +139,7 @@ class StepEnforcer:
         self.count_block(first)
         offender = next(call.tool for call, block in zip(calls, blocks, strict=True) if block)
         corrections = tuple(
-            block.corrections[0] if block else _held_back(call, offender)
+            block.corrections[0] if block else held_back(call, offender)
             for call, block in zip(calls, blocks, strict=True)
         )
         nudge = Nudge(first.role, first.content, first.kind, first.tier, corrections)
@@ -165,8 +165,3 @@ def _block(call: ToolCall, text: str, kind: str, prefix: str, tier: int) -> Nudg
     # without a call id is refused by servers. ``corrections`` carries the stronger form.
     correction = CallCorrection(call.tool, f"{prefix} {text}", kind, call.id)
     return Nudge("user", text, kind, tier, (correction,))
-
-
-def _held_back(call: ToolCall, offender: str) -> CallCorrection:
-    content = f"{nudges.NOT_RUN_PREFIX} {nudges.not_run_nudge(offender)}"
-    return CallCorrection(call.tool, content, "not_run", call.id, offending=False)

@@ -30,16 +30,19 @@ def retry_nudge(raw_response: str) -> str:
     )
 
 
-def broken_call_nudge(reason: str, name: str | None, available_tools: Sequence[str]) -> str:
+def broken_call_nudge(
+    reason: str, name: str | None, available_tools: Sequence[str], closest: Sequence[str] = ()
+) -> str:
     """For text in which the model tried to call.
 
     Args:
         reason: ``"unknown_tool"``, ``"unreadable"`` or ``"cut_off"``, as in ``RejectedSegment``.
         name: the tool it asked for, where that could be read.
         available_tools: names of the offered tools.
+        closest: those of them that may have been meant.
     """
     if reason == "unknown_tool" and name:
-        return f"That is not a valid tool call: {unknown_tool_nudge(name, available_tools)}"
+        return f"That is not a valid tool call: {unknown_tool_nudge(name, available_tools, closest)}"
     subject = f"Your call of '{name}'" if name else "Your call"
     if reason == "cut_off":
         return f"{subject} stops before its end, so it is not a valid tool call. Send the whole call again, shorter."
@@ -104,6 +107,11 @@ def not_run_nudge(offending_tool: str) -> str:
         f"This call was not run, because the call of '{offending_tool}' in the same answer was rejected. "
         "Correct that one, then repeat this call if it is still needed."
     )
+
+
+def not_run_text(offending_tool: str) -> str:
+    """The same as the result of the call that was held back."""
+    return f"{NOT_RUN_PREFIX} {not_run_nudge(offending_tool)}"
 
 
 def repeat_nudge(tool_name: str, times: int) -> str:
