@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
+import struct
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -42,6 +44,12 @@ class Script:
     )
     cut: bool = False
     """Break the connection after the last step, without ending the body."""
+    endless: bytes = b""
+    """Sent again and again after the last step, until the client hangs up."""
+    raw: bool = False
+    """The steps are the whole answer, head and framing included; the connection closes after them."""
+    reset: bool = False
+    """Break the connection with a reset (RST) after the last step, as a server does that was killed."""
 
 
 @dataclass
@@ -152,7 +160,15 @@ class ScriptedServer:
     async def _answer(
         self, request: Recorded, script: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        chunked = script.cut or len(script.steps) != 1 or isinstance(script.steps[0], Gate)
+        if script.raw:
+            return await _answer_raw(script, request.gone, reader, writer)
+        chunked = (
+            script.cut
+            or script.reset
+            or bool(script.endless)
+            or len(script.steps) != 1
+            or isinstance(script.steps[0], Gate)
+        )
         lines = [f"HTTP/1.1 {script.status} Scripted", *(f"{n}: {v}" for n, v in script.headers.items())]
         if chunked:
             lines.append("Transfer-Encoding: chunked")
@@ -168,8 +184,14 @@ class ScriptedServer:
                         return False
                 else:
                     writer.write(b"%x\r\n%s\r\n" % (len(step), step) if chunked else step)
-            if script.cut:
+            while script.endless and not request.gone.is_set():
+                writer.write(b"%x\r\n%s\r\n" % (len(script.endless), script.endless))
                 await writer.drain()
+                await asyncio.sleep(0)
+            if script.cut or script.reset:
+                await writer.drain()
+                if script.reset:
+                    _reset(writer)
                 return False
             if chunked:
                 writer.write(b"0\r\n\r\n")
@@ -178,6 +200,34 @@ class ScriptedServer:
             watch.cancel()
             await asyncio.wait({watch})
         return not request.gone.is_set()
+
+
+async def _answer_raw(
+    script: Script, gone: asyncio.Event, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bool:
+    watch = asyncio.create_task(_watch(reader, gone))
+    try:
+        for step in script.steps:
+            if not isinstance(step, Gate):
+                writer.write(step)
+                await writer.drain()
+            elif not await _opened(step, gone):
+                return False
+    finally:
+        watch.cancel()
+        await asyncio.wait({watch})
+    if script.reset:
+        _reset(writer)
+    elif writer.can_write_eof():
+        writer.close()
+        await writer.wait_closed()
+    return False
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 def is_chat(request: Recorded) -> bool:

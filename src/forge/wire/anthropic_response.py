@@ -46,6 +46,7 @@ class EventDecoder:
     def __init__(self) -> None:
         self._started = False
         self._calls: dict[int, int] = {}
+        self._started_calls = 0
         self._unwritten: dict[int, Any] = {}
         self._counts: dict[str, int] = {}
         self._usage: dict[str, Any] = {}
@@ -78,9 +79,7 @@ class EventDecoder:
             self._last_words(_dict(event, "delta"), event.get("usage"))
         elif kind == "message_stop":
             self.done = True
-        elif (
-            kind == "error" or "error" in event or (kind != "ping" and "message" in event and "code" in event)
-        ):
+        elif kind == "error" or event.get("error") or isinstance(event.get("message"), str):
             raise _error(event)
         return []
 
@@ -116,12 +115,15 @@ class EventDecoder:
     def _block(self, index: int, block: dict[str, Any]) -> list[Delta]:
         kind = block.get("type")
         if kind == "tool_use":
-            number = self._calls.setdefault(index, len(self._calls))
+            # Another start under the same index is another call.
+            deltas = self._stop(index)
+            number = self._calls[index] = self._started_calls
+            self._started_calls += 1
             # Some servers give the whole input at once, most an empty one to begin with.
             self._unwritten[index] = block.get("input")
             name = block.get("name")
             name = well_formed(name) if isinstance(name, str) else ""
-            return [CallDelta(index=number, id=_str(block.get("id")), name=name)]
+            return [*deltas, CallDelta(index=number, id=_str(block.get("id")), name=name)]
         text = block.get("text" if kind == "text" else "thinking")
         return _texts(kind, text) if kind in ("text", "thinking") else []
 

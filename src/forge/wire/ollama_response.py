@@ -34,7 +34,7 @@ class ObjectDecoder:
             BackendError: it tells of an error, or is no object.
         """
         answer = _object(data)
-        if "error" in answer and not answer.get("message"):
+        if answer.get("error"):
             raise error_from_answer(None, answer)
         deltas: list[Delta] = []
         if not self._started:
