@@ -90,7 +90,7 @@ class Automaton:
             place, char = match.start(), match.group()
             anchor = self._anchors[char]
             hit = None
-            if anchor.tails and text[place - 2 : place] in anchor.tails:
+            if place > 1 and text[place - 2 : place] in anchor.tails:
                 hit = self._inner(text, place, low, anchor)
             if hit is None:
                 found = anchor.here.pattern.match(text, place)
@@ -167,7 +167,7 @@ def _fixed() -> _Fixed:
 def _anchor_in(word: str) -> int | None:
     if word[0] in _LEADING:
         return 0
-    return next((at for at, char in enumerate(word) if char in _INNER), None)
+    return next((at for at, char in enumerate(word) if at > 1 and char in _INNER), None)
 
 
 @lru_cache(maxsize=64)
