@@ -19,7 +19,7 @@ from forge.dialects.toolbox import LONGEST_NAME, Toolbox
 _Entry: TypeAlias = tuple[Opener, Notation]
 _LEADING = "<[{(`>◁｛［"
 """Anchors where an opener may begin."""
-_INNER = ":=[~<"
+_INNER = ":=[~<{"
 """Anchors inside an opener that begins with a letter or another common character."""
 
 

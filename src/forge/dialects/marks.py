@@ -88,7 +88,7 @@ CHAT_TOKENS = (
         "<|START_RESPONSE|>",
         "<|END_RESPONSE|>",
     ],
-    *["<|START_TEXT|>", "<|END_TEXT|>", "<|eom|>", "<|eot|>", "]~b]"],
+    *["<|START_TEXT|>", "<|END_TEXT|>", "<|eom|>", "<|eot|>"],
     *spellings("<|end_of_sentence|>"),
     *spellings("<|begin_of_sentence|>"),
 )
