@@ -11,6 +11,7 @@ from forge.core.constrained_attempt import can_constrain, constrained_attempt
 from forge.core.events import Finish, TextDelta, Usage
 from forge.core.runner import WorkflowRunner
 from forge.core.workflow import Workflow
+from forge.errors import ToolCallError
 from forge.tools import tool
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +59,7 @@ MESSAGES = [{"role": "user", "content": "hi"}]
 async def test_a_call_and_its_usage():
     server = Server(CALL)
     with _capture_usage() as captured:
-        response = await constrained_attempt(server, MESSAGES, [pick], {"temperature": 0})
+        response, _ = await constrained_attempt(server, MESSAGES, [pick], {"temperature": 0})
     assert response == [ToolCall("pick", {"colour": "red"})]
     assert captured.usage == TokenUsage(10, 3, 13)
     (request,) = server.requests
@@ -69,13 +70,26 @@ async def test_a_call_and_its_usage():
 async def test_a_cut_off_call_is_tried_again_with_short_texts():
     server = Server(CALL[:30], CALL)
     with _capture_usage() as captured:
-        assert await constrained_attempt(server, MESSAGES, [pick], {}) == [
-            ToolCall("pick", {"colour": "red"})
-        ]
+        response, broken = await constrained_attempt(server, MESSAGES, [pick], {})
+    assert (response, broken) == ([ToolCall("pick", {"colour": "red"})], None)
     assert captured.usage == TokenUsage(10, 6, 16)
     assert [r.constraint.longest_text is None for r in server.requests] == [True, False]
     server = Server("half", "again")
-    assert await constrained_attempt(server, MESSAGES, [pick], {}) == TextResponse("again")
+    assert (await constrained_attempt(server, MESSAGES, [pick], {})).response == TextResponse("again")
+
+
+async def test_a_call_that_our_own_bound_cut_is_no_call():
+    long, short = (f'{{"name": "pick", "arguments": {{"colour": "{"x" * n}"}}}}' for n in (256, 80))
+    server = Server(long, CALL)
+    response, _ = await constrained_attempt(server, MESSAGES, [pick], {})
+    assert response == [ToolCall("pick", {"colour": "red"})]
+    server = Server(long, short)
+    workflow = Workflow.from_tools([pick], terminal_tool="pick")
+    runner = WorkflowRunner(server, ContextManager(NoCompact(), None), max_retries_per_step=0)
+    with pytest.raises(ToolCallError) as caught:
+        await runner.run(workflow, "task")
+    assert caught.value.completed_steps == []
+    assert caught.value.raw_response == short
 
 
 async def test_only_real_backends_that_can_are_asked():

@@ -425,6 +425,37 @@ def test_a_long_text_that_is_cut_off_is_not_asked_for_again() -> None:
     assert played.end.reason == "length"
 
 
+def whole(city: str) -> str:
+    return json.dumps({"name": "get_weather", "arguments": {"city": city}})
+
+
+def test_a_call_that_our_bound_cut_is_treated_as_cut_off() -> None:
+    """It looks whole, but nobody asked for half a text."""
+    long = " ".join(str(n * n) for n in range(200))[:256]
+
+    played = play(ask(ToolChoice("required")), text_attempt(whole(long)))
+
+    assert played.calls == []
+    assert (played.end.reason, played.text) == ("length", "")
+
+
+def test_a_call_that_ran_away_into_our_bound_is_asked_for_again_with_short_texts() -> None:
+    played = play(
+        ask(ToolChoice("required")),
+        text_attempt(whole(("the city of the " * 20)[:256])),
+        text_attempt(whole("Paris")),
+    )
+
+    assert played.reasons == ["ran_away"]
+    assert played.calls == [("get_weather", {"city": "Paris"})]
+    again = play(
+        ask(ToolChoice("required")),
+        text_attempt(whole(("the city of the " * 20)[:256])),
+        text_attempt(whole("the city of the " * 5)),
+    )
+    assert (again.calls, again.end.reason) == ([], "length")
+
+
 def test_named_constrains_to_that_tool() -> None:
     played = play(
         ask(ToolChoice("named", "read_file")),

@@ -7,7 +7,7 @@ import pytest
 
 from forge.core.request import Tool
 from forge.schema.explain import example_call
-from forge.schema.lower import call_schema, fills_a_bound
+from forge.schema.lower import call_schema
 
 
 def tool(properties, **more):
@@ -191,16 +191,3 @@ def test_recursion_ends_soon(count):
     properties = {f"p{n}": {"type": "array", "items": {"$ref": "#"}} for n in range(count)}
     text = json.dumps(call_schema([tool(properties)]).schema)
     assert len(text) < 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("arguments", "full"),
-    [
-        ({"a": "x" * 256}, True),
-        ({"a": ["y"] * 32}, True),
-        ({"a": [{"b": "z" * 4096}]}, True),
-        ({"a": "x" * 200, "b": [1, 2]}, False),
-    ],
-)
-def test_a_value_that_fills_its_bound_was_probably_cut(arguments, full):
-    assert fills_a_bound(arguments) is full

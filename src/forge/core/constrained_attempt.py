@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -13,11 +13,21 @@ from forge.clients.base import TokenUsage, decode_tool_args, format_tool
 from forge.core.calls import CallSource, LLMResponse, TextResponse, ToolCall
 from forge.core.events import CallDelta, Delta, TextDelta, Usage
 from forge.core.request import Constraint, Request
+from forge.dialects.reply import RejectedSegment, Reply
 from forge.engine.constrained import ConstrainedReader
 from forge.engine.ladder import SHORT_TEXT
 from forge.schema.spec import as_tools
 from forge.wire.json_text import dumps
 from forge.wire.openai import decode_request
+
+
+class Answered(NamedTuple):
+    """What came back. ``broken`` is set where a constrained answer gives no call although it is one: it was cut off,
+    perhaps by a bound of the constraint itself, in which case its text must not be read as a call again.
+    """
+
+    response: LLMResponse
+    broken: RejectedSegment | None = None
 
 
 async def can_constrain(client: object) -> bool:
@@ -31,7 +41,7 @@ async def constrained_attempt(
     tools: Sequence[object],
     options: Mapping[str, Any],
     headers: Mapping[str, str] | None = None,
-) -> LLMResponse:
+) -> Answered:
     """Ask for a call of one of ``tools``; usage is published as by the client's own ``send``.
 
     Args:
@@ -48,27 +58,29 @@ async def constrained_attempt(
     """
     body = {**options, "tools": [format_tool(tool) for tool in tools], "messages": list(messages)}
     request = decode_request(dumps(body))
-    text, usage = "", Usage()
+    offered = as_tools(tools)
+    text, usage, reply = "", Usage(), Reply()
     calls: list[ToolCall] = []
     # What cannot be malformed can still be cut off, when the model finds no end to a text; then texts are bounded.
     for longest_text in (None, SHORT_TEXT):
-        constraint = Constraint(tools=as_tools(tools), longest_text=longest_text)
+        constraint = Constraint(tools=offered, longest_text=longest_text)
         text, calls, used = await _read(
             client, msgspec.structs.replace(request, constraint=constraint), headers
         )
         usage = _sum(usage, used)
         if calls:
             break
-        reader = ConstrainedReader()
+        reader = ConstrainedReader(offered, longest_text=longest_text)
         reader.feed(text)
-        calls = reader.finish().calls
-        if calls:
+        reply = reader.finish()
+        if reply.calls:
             break
     if usage.prompt_tokens:
         TokenUsage(
             usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
         )
-    return calls or TextResponse(text)
+    broken = reply.rejected[0] if reply.rejected else None
+    return Answered(reply.calls or TextResponse(text), broken)
 
 
 async def _read(

@@ -11,7 +11,7 @@ from forge.clients.backend import Backend
 from forge.clients.base import ChunkType, StreamChunk, TokenUsage, _capture_usage
 from forge.context.manager import ContextManager
 from forge.core.calls import LLMResponse, TextResponse, ToolCall
-from forge.core.constrained_attempt import can_constrain, constrained_attempt
+from forge.core.constrained_attempt import Answered, can_constrain, constrained_attempt
 from forge.core.messages import Message, MessageType
 from forge.core.reasoning import (
     DEFAULT_REASONING_REPLAY,
@@ -20,11 +20,14 @@ from forge.core.reasoning import (
 )
 from forge.core.report import ModelCall, RunReport
 from forge.core.transcript import CallIds, OnMessage, answer, assistant, call_messages, user
+from forge.dialects.reply import RejectedSegment
+from forge.engine.text_check import TextFault, text_correction
 from forge.errors import ForgeError, StreamError, ToolCallError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
 from forge.guardrails.response_validator import JudgedCall, ResponseValidator, ValidationResult
 from forge.prompts.nudges import ARGUMENTS_PREFIX, UNKNOWN_TOOL_PREFIX
+from forge.schema.spec import as_tools
 
 OnChunk = Callable[[StreamChunk], Awaitable[None]]
 
@@ -74,6 +77,7 @@ class _Call:
     usage: TokenUsage | None
     seconds: float
     constrained: bool
+    broken: RejectedSegment | None = None
 
 
 _PREFIXES = {"unknown_tool": UNKNOWN_TOOL_PREFIX, "tool_arg_validation": ARGUMENTS_PREFIX}
@@ -151,7 +155,7 @@ class Inference:
             call = await self._call()
             self.attempt += 1
             self._count(call.usage)
-            result = self._validate(call.response)
+            result = self._validate(call)
             partial = self.accept_partial and any(entry.correction is None for entry in result.judged)
             self._note(result, call, partial=partial)
             if result.nudge is None:
@@ -206,15 +210,17 @@ class Inference:
         constrained = await self._is_last_chance()
         begin = time.perf_counter()
         with _capture_usage() as captured:
-            response = await self._ask(outgoing, constrain=constrained)
-        return _Call(response, captured.usage, time.perf_counter() - begin, constrained)
+            answered = await (self._ask_constrained(outgoing) if constrained else self._ask(outgoing))
+        seconds = time.perf_counter() - begin
+        return _Call(answered.response, captured.usage, seconds, constrained, answered.broken)
 
     # -- the call ---------------------------------------------------------------------------------------
 
-    async def _ask(self, outgoing: list[dict[str, Any]], *, constrain: bool) -> LLMResponse:
-        if constrain:
-            fields = {**(self.extras.passthrough or {}), **(self.extras.sampling or {})}
-            return await constrained_attempt(self.client, outgoing, self.tools, fields, self.headers)
+    async def _ask_constrained(self, outgoing: list[dict[str, Any]]) -> Answered:
+        fields = {**(self.extras.passthrough or {}), **(self.extras.sampling or {})}
+        return await constrained_attempt(self.client, outgoing, self.tools, fields, self.headers)
+
+    async def _ask(self, outgoing: list[dict[str, Any]]) -> Answered:
         # Users' doubles take exactly these keywords; what is optional is passed only when it is given.
         options: dict[str, Any] = {
             "sampling": self.extras.sampling,
@@ -227,8 +233,9 @@ class Inference:
             options["extra_headers"] = self.headers
         if not self.stream:
             response: LLMResponse = await self.client.send(outgoing, tools=self.tools, **options)
-            return response
-        return await self._read_stream(self.client.send_stream(outgoing, tools=self.tools, **options))
+            return Answered(response)
+        chunks = self.client.send_stream(outgoing, tools=self.tools, **options)
+        return Answered(await self._read_stream(chunks))
 
     async def _read_stream(self, chunks: Any) -> LLMResponse:
         final: LLMResponse | None = None
@@ -263,7 +270,12 @@ class Inference:
             cached = usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             self.context.update_token_count(usage.prompt_tokens + cached)
 
-    def _validate(self, response: LLMResponse) -> ValidationResult:
+    def _validate(self, call: _Call) -> ValidationResult:
+        response = call.response
+        if call.broken is not None:
+            fault = TextFault(reason="cut_off", broken=call.broken)
+            content = text_correction(fault, as_tools(self.tools), must_call=True, level=self.tracker.level)
+            return ValidationResult(None, Nudge("user", content, "retry"), needs_retry=True)
         if isinstance(response, list) and not response:
             response = TextResponse(
                 ""

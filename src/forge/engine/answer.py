@@ -36,10 +36,15 @@ class Answer:
     """
 
     def __init__(
-        self, tools: Sequence[Tool], *, scan: bool, constrained: bool = False, short_texts: bool = False
+        self,
+        tools: Sequence[Tool],
+        *,
+        scan: bool,
+        constrained: bool = False,
+        longest_text: int | None = None,
     ) -> None:
-        self.constrained = ConstrainedReader(tools) if constrained else None
-        self._short_texts = short_texts
+        self.constrained = ConstrainedReader(tools, longest_text=longest_text) if constrained else None
+        self._short_texts = longest_text is not None
         self._scanner = self.constrained or (ReplyScanner(toolbox_of(tuple(tools))) if scan else None)
         self._native: dict[int, WrittenCall] = {}
         self.segments: list[Segment] = []
@@ -134,7 +139,9 @@ class Answer:
 
     @property
     def finish_reason(self) -> str:
-        """The backend's finish reason ("stop" when the stream did not say)."""
+        """The backend's finish reason ("stop" when the stream did not say); ``length`` also where our bound cut."""
+        if self.constrained is not None and self.constrained.cut_by_bound:
+            return "length"
         return self.finish.reason if self.finish else "stop"
 
 

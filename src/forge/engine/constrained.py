@@ -15,6 +15,8 @@ from typing import Final
 from forge.core.calls import CallSource, ToolCall
 from forge.dialects.reply import CallSegment, RejectedSegment, Reply
 from forge.dialects.scanner import parse_tool_calls
+from forge.schema.filled import fills_a_bound
+from forge.schema.spec import as_tools
 
 NOTATION: Final = "constrained"
 _RESPOND_OPENING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*"respond"\s*,\s*"arguments"\s*:\s*')
@@ -22,10 +24,16 @@ _LONGEST_OPENING: Final = 200
 
 
 class ConstrainedReader:
-    """Same interface as the reply scanner. ``arguments_of_respond`` grows while a ``respond`` call is written."""
+    """Same interface as the reply scanner.
 
-    def __init__(self, tools: Iterable[object] = ()) -> None:
-        self._tools = tools
+    ``longest_text`` is the constraint's. ``cut_by_bound`` is known at the end: the answer is whole JSON, but a text in
+    it fills a bound that only the constraint had, so it counts as cut off.
+    """
+
+    def __init__(self, tools: Iterable[object] = (), *, longest_text: int | None = None) -> None:
+        self._tools = as_tools(tools)
+        self._longest_text = longest_text
+        self.cut_by_bound = False
         self._pieces: list[str] = []
         self._opening = ""
         self._inside_respond = False
@@ -67,5 +75,10 @@ class ConstrainedReader:
         name = value.get("name") if isinstance(value, dict) else None
         if not isinstance(name, str):
             return Reply((RejectedSegment(text=text, reason="unreadable", notation=NOTATION),))
+        arguments = value.get("arguments")
+        tool = next((tool for tool in self._tools if tool.name == name), None)
+        if tool is not None and fills_a_bound(tool, arguments, longest_text=self._longest_text):
+            self.cut_by_bound = True
+            return Reply((RejectedSegment(text=text, reason="cut_off", notation=NOTATION, name=name),))
         source = CallSource(NOTATION, (0, len(text)))
-        return Reply((CallSegment(ToolCall(name, value.get("arguments"), source=source)),))
+        return Reply((CallSegment(ToolCall(name, arguments, source=source)),))

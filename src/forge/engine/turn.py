@@ -251,8 +251,8 @@ class Turn:
 
     def _send(self, *, constrained: bool, short_texts: bool = False) -> Send:
         plan = self._plan
-        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, short_texts=short_texts)
         longest = SHORT_TEXT if short_texts else None
+        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, longest_text=longest)
         self._first = self._first or self._answer
         self._release.begin()
         request = msgspec.structs.replace(

@@ -114,22 +114,6 @@ def with_short_texts(schema: dict[str, Any], longest: int) -> dict[str, Any]:
     return {key: shorten(value) for key, value in schema.items()}
 
 
-def fills_a_bound(arguments: object) -> bool:
-    """Whether a text or list is exactly as long as a bound set here allows: it was probably cut off there."""
-    todo = [arguments]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, str) and len(node) in (SHORT_TEXT, LONG_TEXT):
-            return True
-        if isinstance(node, list):
-            if len(node) == MAX_ITEMS:
-                return True
-            todo.extend(node)
-        elif isinstance(node, dict):
-            todo.extend(node.values())
-    return False
-
-
 def _number(types: str) -> dict[str, Any]:
     if types == "integer":
         return {"type": "integer", "minimum": -_INTEGER_LIMIT, "maximum": _INTEGER_LIMIT}

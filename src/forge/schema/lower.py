@@ -7,6 +7,7 @@ llama-server with both of its compilers; everything else is given up, and said s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,6 @@ from forge.schema.bounded import (
     anything,
     bounded_number,
     bounded_text,
-    fills_a_bound,
     with_short_texts,
 )
 from forge.schema.fit import fits_type
@@ -50,7 +50,10 @@ _UNSUPPORTED = (
     "minProperties",
     "maxProperties",
 )
-__all__ = ["Lowered", "call_schema", "fills_a_bound"]
+OWN_LIMIT = "x-own-limit"
+"""Marks, in :func:`arguments_bounds`, a text or list whose limit is the schema's own."""
+
+__all__ = ["OWN_LIMIT", "Lowered", "arguments_bounds", "call_schema"]
 
 
 class Lowered(Struct, frozen=True, kw_only=True):
@@ -64,8 +67,8 @@ def call_schema(tools: Sequence[Tool], *, longest_text: int | None = None) -> Lo
     """The schema of one call of any of ``tools``: ``{"name": <tool>, "arguments": {…}}``.
 
     Local references are written out, members beyond the declared ones are forbidden, unbounded texts, lists and
-    integers get bounds (a small model otherwise runs on until its token limit; :func:`fills_a_bound` tells
-    afterwards whether such a bound cut something off), and what compilers reject (look-around, exotic formats,
+    integers get bounds (a small model otherwise runs on until its token limit;
+    :func:`forge.schema.filled.fills_a_bound` tells afterwards whether such a bound cut something off), and what compilers reject (look-around, exotic formats,
     conditionals) is dropped and reported: the full schema still decides after decoding. The top level is an
     ordinary dict, so that a client can add its engine's own options, such as LLGuidance's
     ``"x-guidance": {"whitespace_flexible": False}``.
@@ -78,6 +81,12 @@ def call_schema(tools: Sequence[Tool], *, longest_text: int | None = None) -> Lo
     if longest_text is not None:
         schema = with_short_texts(schema, longest_text)
     return Lowered(schema=schema, given_up=tuple(dict.fromkeys(given_up)))
+
+
+def arguments_bounds(tool: Tool) -> dict[str, Any] | None:
+    """What :func:`call_schema` makes of a tool's parameters, with those limits marked that the tool set itself."""
+    compiled = compile_schema(tool.parameters)
+    return _Lowering(compiled.schema, mark=True).lower({**compiled.schema, "type": "object"}, "", 0)
 
 
 def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
@@ -98,8 +107,9 @@ def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
 class _Lowering:
     """``lower`` gives None for a subschema that cannot be written out any more; its holder does without it."""
 
-    def __init__(self, root: dict[str, Any]) -> None:
+    def __init__(self, root: dict[str, Any], *, mark: bool = False) -> None:
         self.root = root
+        self._mark = mark
         self.given_up: list[str] = []
         self.open: list[str] = []  # references being written out
         self.nodes = 0
@@ -196,13 +206,17 @@ class _Lowering:
             case "array":
                 return self._array(schema, where, depth)
             case "string":
-                return self._scalar(bounded_text(schema, where.rpartition("/")[2]), where)
+                text = self._scalar(bounded_text(schema, where.rpartition("/")[2]), where)
+                return self._marked(text, own=schema.get("maxLength", math.inf) == text["maxLength"])
             case "integer" | "number":
                 return self._scalar(bounded_number(schema, str(types)), where)
             case "boolean" | "null":
                 return {"type": types}
             case _:
                 return anything()
+
+    def _marked(self, node: dict[str, Any], *, own: bool) -> dict[str, Any]:
+        return {**node, OWN_LIMIT: True} if self._mark and own else node
 
     def _scalar(self, bounded: tuple[dict[str, Any], list[str]], where: str) -> dict[str, Any]:
         for what in bounded[1]:
@@ -270,4 +284,4 @@ class _Lowering:
         if least:
             result["minItems"] = least
         result["maxItems"] = most
-        return result
+        return self._marked(result, own=schema.get("maxItems") == most or "items" not in result)
