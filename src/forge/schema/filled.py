@@ -12,7 +12,6 @@ from typing import Any
 from forge.core.request import Tool
 from forge.schema.lower import OWN_LIMIT, arguments_bounds
 
-
 _TYPES: Mapping[type, str] = {str: "string", list: "array", dict: "object"}
 
 
