@@ -55,6 +55,7 @@ class Candidate(Cursor):
         "_example",
         "_made",
         "_pending",
+        "_waiting",
         "context",
         "done",
         "hold",
@@ -81,6 +82,7 @@ class Candidate(Cursor):
         self.out: list[Segment] = []
         self._pending: list[Segment] = []
         self._made = 0
+        self._waiting = 0  # calls among what is pending
 
     @property
     def example(self) -> bool:
@@ -98,6 +100,7 @@ class Candidate(Cursor):
         if has_placeholder(checked.value) and not self._made:
             self._example = True
         source = CallSource(self.notation, (start, self.pos), (*call.fixes, *checked.fixes))
+        self._waiting += 1
         self._pending.append(CallSegment(ToolCall(call.tool.name, checked.value, source=source)))
 
     def missed(self, miss: Missed, start: int) -> None:
@@ -108,7 +111,7 @@ class Candidate(Cursor):
     @property
     def calls_found(self) -> bool:
         """Whether a call was read, final or not."""
-        return bool(self._made) or any(isinstance(segment, CallSegment) for segment in self._pending)
+        return bool(self._made or self._waiting)
 
     @property
     def anything(self) -> bool:
@@ -118,6 +121,7 @@ class Candidate(Cursor):
     def forget(self) -> None:
         """What was found since the last flush is none."""
         self._pending.clear()
+        self._waiting = 0
 
     def flush(self) -> None:
         """Make what was found so far final. Waits for the first call: a candidate without one stays text."""
@@ -131,6 +135,7 @@ class Candidate(Cursor):
                 self.context.calls += 1
             self.out.append(segment)
         self._pending.clear()
+        self._waiting = 0
         self.context.cut(call=True)
         self.done = self.pos
 
@@ -138,6 +143,7 @@ class Candidate(Cursor):
         """The reader is through: what it took up to here was its notation."""
         if self.anything and self.example:
             self._pending.clear()
+            self._waiting = 0
             self.show(self.pos)
         elif self.calls_found:
             self.hold = False
@@ -146,6 +152,7 @@ class Candidate(Cursor):
         elif self._pending:
             first = next(s for s in self._pending if isinstance(s, RejectedSegment))
             self._pending.clear()
+            self._waiting = 0
             text = self.tape.slice(self.done, self.pos)
             text = self.context.shown(text) if text else ""
             self.out.append(RejectedSegment(text, first.reason, self.notation, first.name, first.detail))
