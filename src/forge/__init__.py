@@ -9,11 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forge.clients.anthropic import AnthropicClient as AnthropicClient
     from forge.clients.base import ChunkType as ChunkType
     from forge.clients.base import LLMClient as LLMClient
     from forge.clients.base import StreamChunk as StreamChunk
     from forge.clients.base import TokenUsage as TokenUsage
     from forge.clients.llamafile import LlamafileClient as LlamafileClient
+    from forge.clients.ollama import OllamaClient as OllamaClient
+    from forge.clients.openai_compat import OpenAICompatClient as OpenAICompatClient
+    from forge.clients.vllm import VLLMClient as VLLMClient
     from forge.context.hardware import HardwareProfile as HardwareProfile
     from forge.context.hardware import detect_hardware as detect_hardware
     from forge.context.manager import CompactEvent as CompactEvent
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
     from forge.core.workflow import Workflow as Workflow
     from forge.dialects.scanner import ReplyScanner as ReplyScanner
     from forge.dialects.scanner import parse_tool_calls as parse_tool_calls
+    from forge.errors import BackendError as BackendError
+    from forge.errors import BackendUnreachableError as BackendUnreachableError
     from forge.errors import BudgetResolutionError as BudgetResolutionError
     from forge.errors import ContextBudgetExceeded as ContextBudgetExceeded
     from forge.errors import ContextDiscoveryError as ContextDiscoveryError
@@ -87,7 +93,11 @@ _MODULE_OF: dict[str, str] = {
     name: module
     for module, names in {
         "forge.clients.base": "ChunkType LLMClient StreamChunk TokenUsage",
+        "forge.clients.anthropic": "AnthropicClient",
         "forge.clients.llamafile": "LlamafileClient",
+        "forge.clients.ollama": "OllamaClient",
+        "forge.clients.openai_compat": "OpenAICompatClient",
+        "forge.clients.vllm": "VLLMClient",
         "forge.core.inference": "InferenceResult prepare_backend_messages run_inference",
         "forge.core.runner": "WorkflowRunner",
         "forge.guardrails.error_tracker": "ErrorTracker",
@@ -112,7 +122,7 @@ _MODULE_OF: dict[str, str] = {
         "forge.tools.decorator": "tool",
         "forge.tools.respond": "RESPOND_TOOL_NAME respond_spec respond_tool",
         "forge.errors": (
-            "BudgetResolutionError ContextBudgetExceeded ContextDiscoveryError ForgeError HardwareDetectionError "
+            "BackendError BackendUnreachableError BudgetResolutionError ContextBudgetExceeded ContextDiscoveryError ForgeError HardwareDetectionError "
             "MaxIterationsError PrerequisiteError StepEnforcementError StreamError ThinkingNotSupportedError "
             "ToolCallError ToolExecutionError ToolResolutionError WorkflowCancelledError"
         ),

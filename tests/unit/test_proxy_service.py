@@ -8,6 +8,8 @@ from forge.proxy.openai_door import OpenAIDoor
 from forge.proxy.service import Service, policy_of
 from forge.proxy.settings import Settings
 
+pytestmark = pytest.mark.anyio
+
 URL = "http://127.0.0.1:1"
 
 
@@ -26,20 +28,39 @@ def service(**fields):
         ),
     ],
 )
-def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected):
+async def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected):
     s = service(model=configured)
-    assert s.with_model_in_body(s.with_model(OpenAIDoor().decode(sent)), sent) == expected
+    assert await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent) == expected
 
 
 @pytest.mark.parametrize("sent", [b'{"messages":[],"x":1.50}', b'{"messages":[],"model":null,"x":1.50}'])
-def test_the_configured_model_is_put_into_a_body_without_one(sent):
+async def test_the_configured_model_is_put_into_a_body_without_one(sent):
     s = service(model="c")
-    body = s.with_model_in_body(s.with_model(OpenAIDoor().decode(sent)), sent)
+    body = await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent)
     assert json.loads(body) == {"model": "c", "messages": [], "x": 1.5}
     assert b"1.50" in body  # other fields keep their bytes
 
 
-def test_every_guard_setting_reaches_the_policy():
+async def test_a_backend_that_only_knows_its_own_model_gets_that():
+    s = service(backend="vllm", model="served")
+    sent = b'{"model": "gpt-4", "messages":[]}'
+    body = await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent)
+    assert json.loads(body)["model"] == "served"
+
+
+@pytest.mark.parametrize(
+    ("backend", "given", "expected"),
+    [
+        ("anthropic", {"authorization": "Bearer k"}, {"x-api-key": "k"}),
+        ("anthropic", {}, {}),
+        ("ollama", {"authorization": "Bearer k"}, {"authorization": "Bearer k"}),
+    ],
+)
+async def test_a_callers_key_goes_where_the_backend_looks_for_it(backend, given, expected):
+    assert service(backend=backend).credentials(given, OpenAIDoor.key_slot) == expected
+
+
+async def test_every_guard_setting_reaches_the_policy():
     policy = policy_of(
         Settings(max_retries=7, max_tool_errors=8, text_policy="nudge", rescue=False, constrain=False)
     )

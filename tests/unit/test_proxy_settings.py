@@ -64,7 +64,12 @@ def test_is_loopback(host, expected):
     [
         pytest.param({}, "backend_url", id="neither"),
         pytest.param({"backend": "llamaserver"}, "backend_url", id="kind-without-url"),
-        pytest.param({"backend": "vllm", "backend_url": URL}, "vllm", id="unknown-kind"),
+        pytest.param({"backend": "tgi", "backend_url": URL}, "tgi", id="unknown-kind"),
+        pytest.param(
+            {"backend": "vllm", "backend_url": URL, "backend_capability": "prompt"},
+            "vllm",
+            id="no-prompt-mode",
+        ),
         pytest.param({"backend": "embedded", "backend_url": URL}, "backend_url", id="embedded-with-url"),
         pytest.param({"backend_url": "localhost:8080"}, "backend_url", id="no-scheme"),
         pytest.param({"backend_url": "ftp://h"}, "backend_url", id="other-scheme"),

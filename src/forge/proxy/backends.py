@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
+from forge.clients.anthropic import AnthropicClient
 from forge.clients.backend import Backend
 from forge.clients.llamafile import LlamafileClient
+from forge.clients.ollama import OllamaClient
+from forge.clients.vllm import VLLMClient
 from forge.proxy.settings import Settings, mount_root
+
+
+@dataclass(frozen=True, slots=True)
+class BackendKind:
+    """How one kind of backend is spoken to.
+
+    ``forwards``: it has an OpenAI-shaped door of its own, so that requests in which nothing is guarded can pass
+    byte for byte. ``names_its_model``: it refuses every model name but its own, which those requests then get.
+    ``may_call_unasked``: it calls tools although ``tool_choice`` says "none", which its client sees to.
+    ``key_slot``: the header in which it looks for a key.
+    """
+
+    client: Callable[[Settings, str], Backend]
+    forwards: bool = True
+    names_its_model: bool = False
+    may_call_unasked: bool = False
+    key_slot: str = "authorization"
 
 
 def _llamafile(settings: Settings, url: str) -> Backend:
@@ -19,13 +41,46 @@ def _llamafile(settings: Settings, url: str) -> Backend:
     )
 
 
-_FACTORIES: dict[str, Callable[[Settings, str], Backend]] = {
-    "llamaserver": _llamafile,
-    "openai": _llamafile,
-    "embedded": _llamafile,
+def _ollama(settings: Settings, url: str) -> Backend:
+    return OllamaClient(
+        model=settings.model or "",
+        base_url=mount_root(url),
+        timeout=settings.backend_timeout,
+        api_key=settings.backend_api_key or "",
+    )
+
+
+def _vllm(settings: Settings, url: str) -> Backend:
+    return VLLMClient(
+        model_path=settings.model or "default",
+        base_url=mount_root(url) + "/v1",
+        timeout=settings.backend_timeout,
+        api_key=settings.backend_api_key or "",
+        adopt_served_identity=settings.model is None,
+    )
+
+
+def _anthropic(settings: Settings, url: str) -> Backend:
+    return AnthropicClient(
+        model=settings.model,
+        # "" keeps the proxy from spending a key that happens to be in its environment.
+        api_key=settings.backend_api_key or "",
+        base_url=mount_root(url),
+        timeout=settings.backend_timeout,
+    )
+
+
+KINDS: Final[Mapping[str, BackendKind]] = {
+    "llamaserver": BackendKind(_llamafile),
+    "llamafile": BackendKind(_llamafile),
+    "ollama": BackendKind(_ollama, may_call_unasked=True),
+    "vllm": BackendKind(_vllm, names_its_model=True),
+    "openai": BackendKind(_llamafile),
+    "anthropic": BackendKind(_anthropic, forwards=False, key_slot="x-api-key"),
+    "embedded": BackendKind(_llamafile),
 }
 
 
 def make_backend(settings: Settings, url: str) -> Backend:
     """The client for ``settings.kind``, speaking to ``url`` (the embedded server's own one for embedded)."""
-    return _FACTORIES[settings.kind](settings, url)
+    return KINDS[settings.kind].client(settings, url)

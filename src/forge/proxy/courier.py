@@ -14,8 +14,10 @@ from urllib.parse import quote
 
 from yarl import URL
 
+from forge.clients.credentials import in_slot
 from forge.clients.transport import Incoming, Timeouts, Transport
 from forge.errors import BackendError, BackendUnreachableError, StreamError
+from forge.proxy.backends import KINDS
 from forge.proxy.settings import Settings, mask_url, mount_root
 
 _PROBE_SECONDS = 5.0
@@ -33,7 +35,7 @@ class Courier:
         self._root = URL(root, encoded=True)
         self._own: dict[str, str] = {}
         if settings.backend_api_key is not None:
-            self._own["authorization"] = f"Bearer {settings.backend_api_key}"
+            self._own.update(in_slot(settings.backend_api_key, KINDS[settings.kind].key_slot))
         seconds = settings.backend_timeout
         self._transport = Transport(
             Timeouts(connect=min(_CONNECT_SECONDS, seconds), first_byte=seconds, between_bytes=seconds)

@@ -41,9 +41,13 @@ class Reply(ABC):
 
 
 class Door(ABC):
-    """One inbound protocol. ``path`` is where the same request goes on a backend of the same protocol."""
+    """One inbound protocol. ``path`` is where the same request goes on a backend of the same protocol.
+
+    ``key_slot`` is the header in which its callers show their key.
+    """
 
     path: str
+    key_slot: str = "authorization"
 
     @abstractmethod
     def decode(self, body: bytes) -> Request:

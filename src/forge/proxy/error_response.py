@@ -153,7 +153,9 @@ def _stated(body: str) -> tuple[dict[str, Any], bool]:
         return {}, False
     inner = value.get("error", value)
     if isinstance(inner, str):
-        return {"message": inner}, False
+        # Ollama passes its engine's whole answer on as a string.
+        engine, _ = _stated(inner) if inner.lstrip().startswith("{") else ({}, False)
+        return engine or {"message": inner}, False
     if not isinstance(inner, dict):
         return {}, False
     if isinstance(inner.get("message"), str):

@@ -6,8 +6,8 @@ The handler is a bare ASGI callable: a framework's request and response objects 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, cast
 
 from forge.clients.transport import Incoming
@@ -88,16 +88,21 @@ class _Exchange:
         self._service = service
         self._request = request
         self._body = body
-        self._credentials = credentials
+        self._credentials = service.credentials(credentials, door.key_slot)
+        self._forwards = (
+            service.kind.forwards
+            and not is_guarded(request)
+            and not (request.tools and service.kind.may_call_unasked)
+        )
 
     async def whole(self, receive: Receive, send: Send) -> None:
         """Answer with one JSON document."""
         async with cancelled_with_client(receive):
             try:
-                if is_guarded(self._request):
-                    await send_json(send, 200, await self._guarded_whole())
-                else:
+                if self._forwards:
                     await self._forward_whole(send)
+                else:
+                    await send_json(send, 200, await self._guarded_whole())
             except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
                 await self._answer_error(send, error)
 
@@ -106,10 +111,10 @@ class _Exchange:
         seconds = self._service.settings.limits.heartbeat_seconds
         async with EventStream(send, seconds) as stream, cancelled_with_client(receive):
             try:
-                if is_guarded(self._request):
-                    await self._guarded_stream(stream)
-                else:
+                if self._forwards:
                     await self._forward_stream(stream, send)
+                else:
+                    await self._guarded_stream(stream)
             except Exception as error:  # noqa: BLE001 - as above
                 if stream.started:
                     failure = describe(error)
@@ -155,10 +160,12 @@ class _Exchange:
 
     # -- the pass-through road ------------------------------------------------------------------------------
 
-    def _forwarded(self) -> AbstractAsyncContextManager[Incoming]:
+    @asynccontextmanager
+    async def _forwarded(self) -> AsyncIterator[Incoming]:
         courier = self._service.courier
-        body = self._service.with_model_in_body(self._request, self._body)
-        return courier.send("POST", self._door.path, body=body, headers=self._credentials)
+        body = await self._service.forwarded_body(self._request, self._body)
+        async with courier.send("POST", self._door.path, body=body, headers=self._credentials) as answer:
+            yield answer
 
     async def _forward_whole(self, send: Send) -> None:
         async with self._forwarded() as answer:

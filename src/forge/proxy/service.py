@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from forge.clients.backend import Backend
+from forge.clients.credentials import relocated
 from forge.core.request import Request
 from forge.engine.policy import Policy
+from forge.proxy.backends import KINDS
 from forge.proxy.courier import Courier
 from forge.proxy.settings import Settings
 
@@ -19,6 +23,7 @@ class Service:
         self.backend = backend
         self.courier = courier
         self.policy = policy_of(settings)
+        self.kind = KINDS[settings.kind]
 
     def with_model(self, request: Request) -> Request:
         """``request`` with the configured model where the caller named none."""
@@ -26,14 +31,28 @@ class Service:
             return msgspec.structs.replace(request, model=self.settings.model)
         return request
 
-    def with_model_in_body(self, request: Request, body: bytes) -> bytes:
-        """The caller's own bytes for the pass-through road, with the configured model put in if none was named."""
-        if self.settings.model is None or request.model != self.settings.model:
+    async def forwarded_body(self, request: Request, body: bytes) -> bytes:
+        """The caller's own bytes for the pass-through road, with the model put in that the backend must be given.
+
+        Raises:
+            ForgeError: the backend only knows its own model, and cannot be asked for its name.
+        """
+        model = self.settings.model
+        if self.kind.names_its_model:
+            model = (await self.backend.capabilities()).model
+        elif request.model != model:
+            return body
+        if model is None:
             return body
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        if bytes(fields.get("model", b"null")) != b"null":
+        named = bytes(fields.get("model", b"null"))
+        if named == msgspec.json.encode(model) or (named != b"null" and not self.kind.names_its_model):
             return body
-        return msgspec.json.encode({"model": self.settings.model} | fields | {"model": self.settings.model})
+        return msgspec.json.encode({"model": model} | fields | {"model": model})
+
+    def credentials(self, given: Mapping[str, str], slot: str) -> Mapping[str, str]:
+        """The caller's credentials as the backend takes them; ``slot`` is where the caller's protocol has them."""
+        return given if slot == self.kind.key_slot else relocated(given, self.kind.key_slot)
 
     async def aclose(self) -> None:
         """Close the connections to the backend."""

@@ -15,7 +15,9 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
 
 CAPABILITIES = ("native", "prompt")
-BACKENDS = ("llamaserver", "openai", "embedded")
+BACKENDS = ("llamaserver", "llamafile", "ollama", "vllm", "openai", "anthropic", "embedded")
+PROMPTABLE = frozenset({"llamaserver", "llamafile", "openai", "embedded"})
+"""Backends that can be told to have tools described in the prompt; the others find out by themselves."""
 LOCAL_BACKENDS = frozenset({"embedded"})
 """Backends that Forge starts itself; they take no URL."""
 
@@ -113,6 +115,8 @@ class Settings:
     def _check_choices(self) -> None:
         if self.backend_capability not in CAPABILITIES:
             raise SettingsError(f"backend_capability must be one of: {', '.join(CAPABILITIES)}")
+        if self.backend_capability == "prompt" and self.kind not in PROMPTABLE:
+            raise SettingsError(f"backend_capability 'prompt' is not for backend={self.kind!r}")
         if self.text_policy not in TEXT_POLICIES:
             raise SettingsError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
         if self.inject_respond_tool and self.text_policy in {"nudge", "trust"}:
