@@ -5,6 +5,7 @@ import logging
 import pytest
 from msgspec import Raw, structs
 from servers.scripted import (
+    PROPS,
     Gate,
     Script,
     ScriptedServer,
@@ -604,3 +605,30 @@ async def test_whatever_arrives_split_is_the_same_call():
 
     arguments = "".join(d.arguments for d in deltas if isinstance(d, CallDelta))
     assert json.loads(arguments) == {"city": "Paris"}
+
+
+# -- the tokenizer ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "tokens", "questions"),
+    [
+        pytest.param(Script([b'{"tokens": [1, 2, 3]}']), 3, 2, id="counted"),
+        pytest.param(error(404, "File Not Found", "not_found_error"), None, 1, id="no tokenizer"),
+        pytest.param(Script([b"garbage"]), None, 1, id="garbage"),
+    ],
+)
+async def test_texts_are_counted_by_the_server(page, tokens, questions):
+    async with ScriptedServer(
+        [], pages={"/tokenize": page, "/props": Script([json.dumps(PROPS).encode()])}
+    ) as server:
+        client = client_of(server)
+        assert [await client.count_tokens(text) for text in ("one", "two")] == [tokens, tokens]
+        assert sum(r.target == "/tokenize" for r in server.requests) == questions
+        await client.aclose()
+
+
+async def test_without_a_server_there_is_no_count():
+    client = LlamafileClient("m.gguf", "http://127.0.0.1:9/v1")
+    assert await client.count_tokens("text") is None
+    await client.aclose()

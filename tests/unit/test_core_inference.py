@@ -3,8 +3,9 @@
 import pytest
 from pydantic import BaseModel
 
+from forge.clients.backend import Tokenizer
 from forge.clients.base import ChunkType, StreamChunk
-from forge.context import ContextManager, NoCompact, SlidingWindowCompact
+from forge.context import ContextManager, NoCompact, SlidingWindowCompact, TieredCompact
 from forge.core.calls import TextResponse, ToolCall
 from forge.core.inference import run_inference
 from forge.core.messages import Message, MessageMeta, MessageRole, MessageType
@@ -249,3 +250,38 @@ async def test_every_call_is_reported(scripted):
     ]
     assert (report.retries, report.prompt_tokens, report.completion_tokens) == (1, 30, 10)
     assert [fix.path for fix in report.fixes] == ["/n"]
+
+
+class Counting(Tokenizer):
+    """A client whose server counts: a token for two characters."""
+
+    api_format = "openai"
+
+    def __init__(self, client, known=True):
+        self.client, self.known, self.counted = client, known, []
+
+    async def send(self, messages, **options):
+        return await self.client.send(messages, **options)
+
+    async def count_tokens(self, text, *, headers=None):
+        self.counted.append(text)
+        return len(text) // 2 if self.known else None
+
+
+@pytest.mark.parametrize(
+    ("budget", "known", "asked", "tokens"),
+    [
+        pytest.param(300, True, ["x" * 500], 250, id="counted"),
+        pytest.param(200, False, ["x" * 500], 125, id="no tokenizer"),
+        pytest.param(4000, True, [], 125, id="far from the budget"),
+    ],
+)
+async def test_long_texts_are_counted_by_the_clients_tokenizer(scripted, budget, known, asked, tokens):
+    client = Counting(scripted(GOOD), known)
+    context = ContextManager(TieredCompact(), budget)
+    messages = [*history(), Message(MessageRole.USER, "x" * 500, MessageMeta(MessageType.USER_INPUT))]
+    for _ in range(2):
+        await infer(client, messages, context=context)
+    assert client.counted == (asked if known else asked * 2)
+    context.count_tools([])
+    assert context.estimate_tokens(messages) == pytest.approx(tokens, abs=2)

@@ -42,3 +42,14 @@ class Backend(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
+
+
+class Tokenizer(ABC):
+    """A backend that can say how many tokens a text has. Tested for with ``isinstance``, like :class:`Backend`."""
+
+    @abstractmethod
+    async def count_tokens(self, text: str, *, headers: Mapping[str, str] | None = None) -> int | None:
+        """Tokens of ``text`` alone, without a chat template; None where the server has no tokenizer to ask.
+
+        Never raises for a server that fails: a count is a convenience, and the chat request will say what is wrong.
+        """

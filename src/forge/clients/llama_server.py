@@ -25,10 +25,12 @@ class LlamaServer:
         self._asked = False
         self._props: Props | None = None
         self._single_tokens: tuple[int, ...] | None = None
+        self._tokenizes = True
 
     def forget(self) -> None:
         """Ask again next time: whatever answers there then may be another server with another model."""
         self._asked = False
+        self._tokenizes = True
         self._props = self._single_tokens = None
 
     @property
@@ -87,6 +89,18 @@ class LlamaServer:
                 tokens.update(found if len(found) == 1 else ())
             self._single_tokens = tuple(sorted(tokens))
         return self._single_tokens
+
+    async def count_tokens(self, text: str, headers: Mapping[str, str]) -> int | None:
+        """Tokens of ``text``; None where there is no tokenizer to ask. One that failed is not asked again."""
+        try:
+            await self.props(headers)
+        except (BackendError, BackendUnreachableError, StreamError):
+            return None
+        if not (self.is_llama_server and self._tokenizes):
+            return None
+        tokens = await self._tokenize(text, headers)
+        self._tokenizes = tokens is not None
+        return len(tokens) if tokens is not None else None
 
     async def _get_props(self, headers: Mapping[str, str]) -> tuple[int, bytes]:
         async with self._transport.open("GET", join(self._root, "/props"), headers=headers) as incoming:

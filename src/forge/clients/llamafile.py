@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from forge.clients.constrained import WHITE_SPACE_CANDIDATES, constraint_fields
-from forge.clients.credentials import static_headers
+from forge.clients.credentials import call_headers, static_headers
 from forge.clients.event_exchange import exchange
 from forge.clients.llama_props import capabilities_of
 from forge.clients.llama_server import LlamaServer
@@ -101,6 +101,10 @@ class LlamafileClient(ModelClient):
             BackendUnreachableError: nothing answers.
         """
         return await self._server.context_length(self._headers)
+
+    async def count_tokens(self, text: str, *, headers: Mapping[str, str] | None = None) -> int | None:
+        """Tokens of ``text``; see :meth:`forge.clients.backend.Tokenizer.count_tokens`."""
+        return await self._server.count_tokens(text, call_headers(self._headers, headers, self._base))
 
     async def _able(self, headers: Mapping[str, str]) -> Capabilities:
         """What ``/props`` says; a server without it counts as one with native tools."""

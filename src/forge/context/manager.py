@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from forge.context.estimate import estimate_tokens, estimate_tool_tokens
 from forge.context.observations import ContextUsage, utc_now
 from forge.context.strategies import CompactStrategy, NoCompact, SlidingWindowCompact, TieredCompact
+from forge.context.token_counts import TokenCounts
 from forge.core.messages import Message
 from forge.errors import ContextBudgetExceeded
 from forge.schema.spec import as_tools
@@ -48,7 +49,7 @@ class ContextManager:
     """The token budget of one conversation.
 
     A server's own count is taken for the messages that it was given, and what was appended since is estimated and
-    added. A count does not outlive its conversation: messages that do not begin with the counted ones are
+    added; long texts by the server's tokenizer, where the client is a ``Tokenizer``. A count does not outlive its conversation: messages that do not begin with the counted ones are
     estimated anew, on the scale that earlier counts showed.
 
     Args:
@@ -91,6 +92,7 @@ class ContextManager:
         self._calibrated = False
         self._tools: tuple[object, ...] = ()
         self._tool_tokens = 0
+        self._counts = TokenCounts()
 
     # -- observed usage ---------------------------------------------------------------------------------
 
@@ -146,10 +148,27 @@ class ContextManager:
             return counted  # somebody else's count; it is for whatever they say it is for
         if not self._measured.is_prefix_of(messages):
             return self._from_scratch(messages)
-        return counted + estimate_tokens(messages[self._measured.count :])
+        return counted + sum(self._counts.split(messages[self._measured.count :]))
 
     def _from_scratch(self, messages: Iterable[Message]) -> int:
-        return int((estimate_tokens(messages) + self._tool_tokens) * self._scale)
+        counted, estimated = self._counts.split(messages)
+        return counted + int((estimated + self._tool_tokens) * self._scale)
+
+    def uncounted(self, messages: Sequence[Message]) -> list[str]:
+        """Long texts whose tokens are only estimated although it matters, since the budget is half used.
+
+        For a caller that can ask the server's tokenizer; it answers with :meth:`learn_tokens`.
+        """
+        budget = self.budget_tokens
+        if not budget or 2 * self.estimate_tokens(messages) < budget:
+            return []
+        measured = self._measured
+        known = measured.count if measured is not None and measured.is_prefix_of(messages) else 0
+        return self._counts.unknown(messages[known:])
+
+    def learn_tokens(self, text: str, tokens: int) -> None:
+        """Take note of how many tokens the server's tokenizer makes of a message's text."""
+        self._counts.learn(text, tokens)
 
     # -- acting -----------------------------------------------------------------------------------------
 

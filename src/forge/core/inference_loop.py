@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass, field
 from typing import Any
 
-from forge.clients.backend import Backend
+from forge.clients.backend import Backend, Tokenizer
 from forge.clients.base import ChunkType, StreamChunk, TokenUsage, _capture_usage
 from forge.context.manager import ContextManager
 from forge.core.calls import LLMResponse, TextResponse, ToolCall
@@ -205,7 +205,18 @@ class Inference:
         last = tracker.on_last_rung(of_tool_errors=self.attempt > 0)
         return last and await can_constrain(self.client)
 
+    async def _count_texts(self) -> None:
+        """Have long new texts counted by the server's tokenizer, where the client has one."""
+        if not isinstance(self.client, Tokenizer) or not isinstance(self.context, ContextManager):
+            return
+        for text in self.context.uncounted(self.messages):
+            tokens = await self.client.count_tokens(text, headers=self.headers)
+            if tokens is None:
+                return
+            self.context.learn_tokens(text, tokens)
+
     async def _call(self) -> _Call:
+        await self._count_texts()
         outgoing = self._outgoing()
         constrained = await self._is_last_chance()
         begin = time.perf_counter()
