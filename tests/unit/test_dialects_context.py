@@ -40,6 +40,15 @@ def test_example(text):
         "I would like to read the file first.\n",
         "For example, Monday works. Let me book it.\n",
         "First the schema:\n",
+        "Let me check what the file looks like:\n",
+        "I can't answer without looking, so I'll run the query:\n",
+        "I don't want to run the whole suite, so I'll run one test:\n",
+        "I couldn't find it in the first file; trying the second one now:\n",
+        "I'll create an example file for you:\n",
+        "Instead of running everything, I will call one:\n",
+        "Let me look at the previous run's log:\n",
+        "Here is the function call to get the weather:\n",
+        "You need to use the tool for this, so I'm going to call it:\n",
     ],
 )
 def test_real(text):

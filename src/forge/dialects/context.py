@@ -12,22 +12,36 @@ BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
 """White space within a line, and characters without width."""
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
-_CUES = re.compile(
-    r"\b(?:for (?:example|instance)|e\.g\.?|i\.e\.?|such as|like (?:this|so|the following|that)|as follows when"
-    r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?\b|examples?:"
-    rf"|(?:would|could|might|should) (?:have|be|look|{_DO}|never|not)\b|(?:would|could)(?:n't|n’t)"
-    rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should not|shouldn['’]t|must not|do not|don['’]t|did not|didn['’]t"
-    rf"|never|not going to|refus\w+ to|declin\w+ to|rather than|instead of|without|avoid) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
-    rf"|(?:you|users?|one|agents?|models?|people|clients?|they|developers?) (?:can|could|may|might|would|should|must|need to|have to)"
-    rf" (?:\w+ )?{_DO}\b|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
-    r"|here(?:['’]s| is| are) (?:how|what|an?|some|two|three|the (?:format|syntax|template|shape|way))\b"
+_STRONG = re.compile(
+    r"\b(?:for (?:example|instance)\b|e\.g\.?|such as\b|like (?:this|so|the following|these)\b"
+    r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?"
+    r"(?=\s*(?:[:.,]|$|(?:of|is|are|call|request|format|syntax|below|above)\b))|(?:^|\s)examples?:"
+    r"|(?:call|request|message|format|syntax|reply|response|output|json|block|tag|one|it|this)"
+    r" (?:would |will |might |should |could )?looks? like"
     r"|(?:format|syntax|schema|template|shape|usage|documentation|docs|notation|convention|specification)"
     r" (?:is|are|for|of|looks?|shows?|says?|reads?|uses?|expects?)\b|usage:|syntax:|format:|template:"
-    r"|looks? like|if (?:you|i|we|they) (?:had|want|wanted|were|would|ever|need)|(?:should|shall|may|can) i\b"
-    r"|(?:do you want|would you like|want) (?:me )?to\b"
-    r"|hypothetical\w*|imagin\w+|suppose|pretend|option [a-z0-9]\b|\boptions\b"
-    r"|(?:previous(?:ly)?|earlier|last) (?:run|call|turn|attempt|time)|already (?:called|ran|run|executed|sent)"
-    r"|log (?:shows|says|contains)|was called with|were called with)",
+    r"|here(?:['’]s| is| are) (?:how|what) (?:you|one|it|a|an|the|that|such)\b"
+    r"|here(?:['’]s| is| are) the (?:format|syntax|template|shape|way)\b"
+    r"|hypothetical\w*|option [a-z0-9]\b|(?:two|three|four|several|these|following) (?:options|ways|alternatives)\b"
+    r"|log (?:shows|says|contains)|(?:was|were) called with"
+    r"|(?:previous|earlier|last) (?:\w+ )?(?:run|call|turn|attempt) (?:was|were|ended|failed|used|returned|looked|had)\b"
+    r"|(?:earlier|previously),? (?:i|we)\b|(?:i|we|it) (?:already|previously|earlier) (?:called|ran|executed|sent|used))",
+    re.IGNORECASE,
+)
+"""The text shows, quotes or reports a call."""
+_WEAK = re.compile(
+    rf"\b(?:would (?:have|be|look|{_DO}|never|not)\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
+    rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should (?:not|never)|shouldn['’]t|must not|do not|don['’]t|did not"
+    rf"|didn['’]t|never|not going to|refus\w+ to|declin\w+ to) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
+    rf"|(?:you|users?|one|agents?|models?|people|clients?|they|developers?) (?:can|could|may|might|would|should|must|need to|have to)"
+    rf" (?:\w+ )?{_DO}\b|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
+    r"|if (?:you|we|they) (?:had|wanted|were|would|ever|need)\b|if i (?:had|were)\b|(?:should|shall|may|can) i\b"
+    r"|(?:do you want|would you like|want) (?:me )?to\b|imagin\w+|suppose\b|pretend\b)",
+    re.IGNORECASE,
+)
+"""The text speaks about what is not done, unless it goes on to say what is (:data:`_ANNOUNCED`)."""
+_ANNOUNCED = re.compile(
+    r"\b(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)|i am (?:going to|now)|now|so i|instead,? i|first)\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
@@ -101,7 +115,13 @@ class Context:
 
     def example(self) -> bool:
         """The sentence before says that what follows is an example, a refusal, an option or a quotation."""
-        return self.quoted() or _CUES.search(self._sentence()) is not None
+        if self.quoted():
+            return True
+        sentence = self._sentence()
+        if _STRONG.search(sentence):
+            return True
+        weak = _WEAK.search(sentence)
+        return weak is not None and not _ANNOUNCED.search(sentence, weak.end())
 
     def _sentence(self) -> str:
         text = self._tail.rstrip()
