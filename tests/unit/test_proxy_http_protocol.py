@@ -149,6 +149,15 @@ async def test_pipelined_requests_are_answered_in_order():
     assert answer.endswith(b"\r\n\r\n2")
 
 
+async def test_an_answer_without_a_body_is_its_head():
+    keeps = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"
+    closes = b"HEAD / HTTP/1.1\r\n" + CLOSE + b"\r\n"
+    async with serving() as port:
+        first, second, end = (await exchange(port, keeps, then=closes)).split(b"\r\n\r\n")
+    assert status(first) == status(second) == 200
+    assert end == b""
+
+
 async def test_expect_100_continue():
     async with serving() as port:
         head = b"POST / HTTP/1.1\r\n" + CLOSE + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -59,14 +58,28 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
         Route("/forge/health", _health, methods=["GET"]),
         *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
     ]
-    app = Starlette(
+    app = _GatedApp(
         routes=routes,
-        middleware=[Middleware(Gate, settings=service.settings, error_body=error_body, endpoints=doors)],
         exception_handlers={HTTPException: _on_http_exception, Exception: _on_fault},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
+    app.gate = Gate(app.ungated, settings=service.settings, error_body=error_body, endpoints=doors)
     return app
+
+
+class _GatedApp(Starlette):
+    """The application with the gate before Starlette's own layers, which the doors do without."""
+
+    gate: Gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one ASGI event through the gate."""
+        await self.gate(scope, receive, send)
+
+    async def ungated(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What lies behind the gate: routes, error pages, lifespan."""
+        await super().__call__(scope, receive, send)
 
 
 def error_body(path: str, failure: Failure) -> bytes:

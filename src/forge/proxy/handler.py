@@ -57,8 +57,10 @@ class InferenceEndpoint:
             request = service.with_model(door.decode(body))
         except ClientGoneError:
             return
-        except ForgeError as error:
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
             failure = describe(error)
+            if not isinstance(error, ForgeError):
+                _log_error(error, failure)
             await send_failure(send, failure, door.error_body(failure))
             return
         if _log.isEnabledFor(logging.DEBUG):
@@ -103,7 +105,7 @@ class _Exchange:
                     await self._forward_whole(send)
                 else:
                     await send_json(send, 200, await self._guarded_whole())
-            except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
+            except Exception as error:  # noqa: BLE001 - as above
                 await self._answer_error(send, error)
 
     async def stream(self, receive: Receive, send: Send) -> None:

@@ -9,16 +9,56 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from forge.proxy.error_response import error_type
 from forge.proxy.settings import Limits
 
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
+
+_CONTINUE = b"HTTP/1.1 100 "
+
 
 class _HeadTooLargeError(Exception):
     """Raised inside a parser callback; httptools hands it on as a parser error."""
+
+
+class _JoinedHead:
+    """The transport that a request's answer is written to: its head waits for the first piece of the body.
+
+    uvicorn writes the two apart, which costs another system call here and another wake-up at the other end. The
+    application never begins an answer before it has something to say.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None
+        self._awaits_head = True
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Keep the head; write anything else, behind the head where that still waits."""
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.writelines((head, data))
+        elif self._awaits_head and not data.startswith(_CONTINUE):
+            self._awaits_head = False
+            self._head = data
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Write what waits, then close."""
+        self.flush()
+        self._transport.close()
+
+    def flush(self) -> None:
+        """Write the head of an answer that has no body."""
+        if self._head is not None:
+            self.write(b"")
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -31,6 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _head_size = 0
     _in_head = True
     _refusal: tuple[int, str] | None = None
+    _answer: _JoinedHead | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows too
         """Take the connection, or refuse it when there are too many."""
@@ -91,9 +132,16 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is out; a body that is still coming (after a 413, say) is dropped, for a bounded time."""
+        if self._answer is not None:
+            self._answer.flush()
         super().on_response_complete()
         if not self._in_head and self._head_timer is None and not self.transport.is_closing():
             self._arm_head_timer()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answer = _JoinedHead(self.transport)
+        cycle.transport = cast("asyncio.Transport", self._answer)
+        super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text is not used
         """Answer a request that cannot be parsed (or is refused unread), then close."""
