@@ -14,8 +14,12 @@ from typing import Protocol
 from forge.context.eligibility import FIRST_ELIGIBLE, NUDGES, eligible_end, paired_results
 from forge.context.estimate import BYTES_PER_TOKEN, message_size
 from forge.context.estimate import estimate_tokens as _estimate_tokens
+from forge.context.folding import fold
 from forge.context.oversize import fit_recent
 from forge.core.messages import Message, MessageMeta, MessageRole, MessageType
+
+DEEPER = 0.25
+"""Part of the budget by which a second compaction goes below the threshold, where the caller chose no depth."""
 
 
 class CompactStrategy(ABC):
@@ -126,31 +130,44 @@ class TieredCompact(CompactStrategy):
     def _compact_with_initial_usage(
         self, messages: list[Message], budget_tokens: int, *, initial_tokens: int, step_hint: str = ""
     ) -> tuple[list[Message], int]:
-        del step_hint
-        limits = [int(budget_tokens * threshold) for threshold in self._thresholds]
-        if initial_tokens < limits[0]:
+        if initial_tokens < int(budget_tokens * self._thresholds[0]):
             return list(messages), 0
         end = self._find_eligible_end(messages, self.keep_recent)
-        paired = paired_results(messages)
-        rejected = _rejected_calls(messages, end, paired)
+        limits = [int(budget_tokens * part) for part in self._targets(messages, end)]
         # The server's count and the estimate differ by a factor; all phases are measured on the server's scale.
         size = sum(map(message_size, messages))
         scale = max(initial_tokens * BYTES_PER_TOKEN / max(size, 1), 1.0) / BYTES_PER_TOKEN
         result: list[Message] = messages
+        source: list[Message] = messages
         for phase, shrink in ((1, self._truncate), (2, _stub)):
-            if phase == 1 and (size - self._most_saved(messages, end, rejected)) * scale >= limits[1]:
+            if phase == 2:
+                source, end, folded = fold(messages, end, step_hint)
+                size -= folded
+            paired = paired_results(source)
+            rejected = _rejected_calls(source, end, paired)
+            if phase == 1 and (size - self._most_saved(source, end, rejected)) * scale >= limits[0]:
                 continue  # phase 1 cannot be enough, so a long conversation is spared its cost
-            result, saved = _without_corrections(messages, end, paired, rejected, shrink)
+            result, saved = _without_corrections(source, end, paired, rejected, shrink)
             tokens = int((size - saved) * scale) if result != messages else initial_tokens
-            if tokens < limits[phase]:
+            if tokens < limits[phase - 1]:
                 return result, phase
-        recent = len(messages) - max(end, FIRST_ELIGIBLE)
+        recent = len(source) - max(end, FIRST_ELIGIBLE)
         result = _without_prose(result, len(result) - recent)
         tokens = int(sum(map(message_size, result)) * scale)
         if tokens > budget_tokens:
             excess = int((tokens - budget_tokens) / (scale * BYTES_PER_TOKEN)) + 1
             result = fit_recent(result, len(result) - recent, excess)
         return result, 3
+
+    def _targets(self, messages: Sequence[Message], end: int) -> Sequence[float]:
+        """What the results of phases 1 and 2 must stay below, as fractions of the budget.
+
+        A conversation that was compacted before is cut deeper, so that the next time is far away: each time changes
+        its beginning, and costs the server what it had in its prompt cache. Thresholds that a caller chose hold.
+        """
+        if self.phase_thresholds is None and any(map(_was_cut, messages[FIRST_ELIGIBLE:end])):
+            return [max(threshold - DEEPER, 0.0) for threshold in self._thresholds[1:]]
+        return self._thresholds[1:]
 
     @staticmethod
     def _find_eligible_end(messages: Sequence[Message], keep_recent: int) -> int:
@@ -178,6 +195,15 @@ class TieredCompact(CompactStrategy):
 
 
 _TRUNCATED = "\n[Truncated —"
+
+
+def _was_cut(message: Message) -> bool:
+    """Whether an earlier compaction took something of a message."""
+    kind = message.metadata.type
+    return kind is MessageType.SUMMARY or (
+        kind is MessageType.TOOL_RESULT
+        and message.content.startswith(_TRUNCATED, TieredCompact.TRUNCATE_CHARS)
+    )
 
 
 def _stub(message: Message, *, paired: bool) -> Message | None:
