@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forge.clients.anthropic import AnthropicClient as AnthropicClient
     from forge.clients.base import ChunkType as ChunkType
     from forge.clients.base import LLMClient as LLMClient
     from forge.clients.base import StreamChunk as StreamChunk
@@ -93,7 +92,6 @@ _MODULE_OF: dict[str, str] = {
     name: module
     for module, names in {
         "forge.clients.base": "ChunkType LLMClient StreamChunk TokenUsage",
-        "forge.clients.anthropic": "AnthropicClient",
         "forge.clients.llamafile": "LlamafileClient",
         "forge.clients.ollama": "OllamaClient",
         "forge.clients.openai_compat": "OpenAICompatClient",
