@@ -1,7 +1,7 @@
 import pytest
 from yarl import URL
 
-from forge.clients.credentials import call_headers, credential_slots, static_headers
+from forge.clients.credentials import call_headers, credential_slots, relocated, static_headers
 from forge.errors import MultipleCredentialsError
 
 PLAIN, WITH_USER = URL("http://h/v1"), URL("http://u:p@h/v1")
@@ -49,3 +49,24 @@ def test_a_calls_headers_go_over_the_clients_and_change_nothing():
     assert call_headers(static, {"x-team": "red"}, PLAIN) == {"x-b": "1", "x-team": "red"}
     assert call_headers(static, None, PLAIN) == static
     assert static == {"X-Team": "blue", "x-b": "1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "slot", "moved"),
+    [
+        ({"Authorization": "Bearer k"}, "x-api-key", {"x-api-key": "k"}),
+        ({"authorization": "bearer  k "}, "x-api-key", {"x-api-key": "k"}),
+        ({"authorization": "Basic dTpw"}, "x-api-key", {"x-api-key": "Basic dTpw"}),
+        ({"x-api-key": "k"}, "authorization", {"Authorization": "Bearer k"}),
+        ({"x-api-key": "k", "x-other": "o"}, "authorization", {"x-other": "o", "Authorization": "Bearer k"}),
+        ({"authorization": "Bearer "}, "x-api-key", {"authorization": "Bearer "}),
+        ({}, "x-api-key", {}),
+    ],
+)
+def test_a_credential_moves_to_another_protocols_header(given, slot, moved):
+    assert relocated(given, slot) == moved
+
+
+def test_a_key_goes_in_its_slot():
+    assert static_headers("k", None, URL("http://h"), slot="x-api-key") == {"x-api-key": "k"}
+    assert static_headers("k", None, URL("http://h")) == {"Authorization": "Bearer k"}

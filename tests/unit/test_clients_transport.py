@@ -265,3 +265,32 @@ def test_a_transport_that_nobody_closes_closes_with_its_loop():
     session = asyncio.run(once())
 
     assert session.closed
+
+
+async def test_a_whole_answer_may_have_a_limit():
+    gate = Gate()
+    async with ScriptedServer([Script([b"a", gate])]) as server:
+        transport = Transport(Timeouts(total=0.05))
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
+            with pytest.raises(StreamError, match="whole answer"):
+                await incoming.read()
+        await transport.aclose()
+
+
+@pytest.mark.parametrize(
+    ("headers", "hint", "should"),
+    [
+        ({"Retry-After": "7", "retry-after-ms": "1"}, "7", None),
+        ({"retry-after-ms": "250", "x-should-retry": "true"}, "0.25", True),
+        ({"retry-after-ms": "soon", "x-should-retry": "FALSE"}, None, False),
+        ({"x-should-retry": "maybe"}, None, None),
+    ],
+)
+async def test_what_a_server_says_about_trying_again(headers, hint, should):
+    async with ScriptedServer([Script([b"{}"], 503, headers)]) as server:
+        transport = Transport()
+        async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
+            error = await incoming.error()
+        await transport.aclose()
+
+    assert (error.retry_after, error.should_retry) == (hint, should)

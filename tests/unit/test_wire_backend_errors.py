@@ -11,6 +11,8 @@ from forge.wire.backend_errors import echoed_output, error_from_answer, error_fr
     [
         pytest.param({"error": {"message": "m", "type": "t"}}, "m", id="openai"),
         pytest.param({"error": "m"}, "m", id="ollama"),
+        pytest.param({"error": '{"error":{"message":"m","code":400}}'}, "m", id="ollama's engine"),
+        pytest.param({"error": "{m"}, "{m", id="ollama, a brace"),
         pytest.param({"detail": "m"}, "m", id="fastapi"),
         pytest.param({"message": "m", "code": 400}, "m", id="flat"),
         pytest.param({"object": "error", "message": "m"}, "m", id="old vllm"),

@@ -79,8 +79,8 @@ async def constrained_attempt(
         TokenUsage(
             usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
         )
-    broken = reply.rejected[0] if reply.rejected else None
-    return Answered(reply.calls or TextResponse(text), broken)
+    broken = reply.rejected[0] if reply.rejected and not calls else None
+    return Answered(calls or reply.calls or TextResponse(text), broken)
 
 
 async def _read(
