@@ -172,3 +172,24 @@ def test_time_grows_with_the_text_and_not_faster(unit, piece):
     small = min(spent(size) for _ in range(2))
     # Four times the text; a quadratic reader would take sixteen times as long.
     assert spent(4 * size) < 9 * small + 0.05
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "function call<|role_sep|>function call<|role_sep|><end_function_call>",
+            id="openers that begin alike",
+        ),
+        pytest.param("<tools>]~b]", id="an anchor near the edge of a window"),
+        pytest.param("<<think>", id="a run before an opener"),
+        pytest.param("[[TOOL_CALLS]", id="a run before a bracket opener"),
+    ],
+)
+def test_every_split_gives_the_same(text):
+    whole = parse_tool_calls(text, TOOLS)
+    for cut in range(len(text)):
+        scanner = ReplyScanner(TOOLS)
+        parts = [scanner.feed(text[:cut]), scanner.feed(text[cut:]), scanner.finish()]
+        assert "".join(part.text for part in parts) == whole.text
+        assert "".join(part.reasoning for part in parts) == whole.reasoning

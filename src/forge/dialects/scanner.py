@@ -95,6 +95,7 @@ class ReplyScanner:
         at, self._word = hit.start, hit.word
         if hit.waits and not tape.closed:
             self._show(base + at - self._name_held(text, self._shown - base, at))
+            self._scan = max(self._scan, self._shown)
             return False  # it may become a longer opener
         self._resume = base + at + len(self._word)
         self._choose(text, base, at)

@@ -32,7 +32,9 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
 
     noise = _NOISE | openers
-    again = re.compile(rf"(?:{openers.pattern.pattern})*+")
+    # Where one opener begins another, a run of them cannot be told before it ends.
+    apart = not any(word in openers.prefixes for word in openers.words)
+    again = re.compile(rf"(?:{openers.pattern.pattern})*+" if apart else "")
 
     def read(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.literal(openers)
