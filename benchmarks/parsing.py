@@ -32,6 +32,8 @@ PROSE = (
     "the range in metres.\n\nIn spring the current runs at up to 3 knots; see [the chart](docs/chart.md), which says "
     '`current = 2 * range`.\n- Take the north channel.\n- Keep "Old Tom" to port.\n\n'
 )
+PLAIN = PROSE.split("\n\n")[0] + "\n\n"
+"""Without Markdown; `prose` above is what models write: with links, lists and inline code."""
 LONG = "Oslo by the fjord, " * 150
 """A value of 2,850 characters: a call of the size that writing or editing a file has."""
 CODE = "export function f(x) {\\n  return x < 10 ? \\\"low\\\" : 'high';\\n}\\n"
@@ -51,6 +53,7 @@ def long_argument(before: str, after: str, unit: str = CODE) -> Callable[[int], 
 
 CASES: dict[str, Callable[[int], str]] = {
     "prose": repeated(PROSE),
+    "plain prose": repeated(PLAIN),
     **{
         f"notation {n.name}": whole_units(n.example.replace("Oslo", LONG) + "\n")
         for n in NOTATIONS
