@@ -32,7 +32,7 @@ PROSE = (
     "the range in metres.\n\nIn spring the current runs at up to 3 knots; see [the chart](docs/chart.md), which says "
     '`current = 2 * range`.\n- Take the north channel.\n- Keep "Old Tom" to port.\n\n'
 )
-PLAIN = PROSE.split("\n\n")[0] + "\n\n"
+PLAIN = PROSE.split("\n\n", maxsplit=1)[0] + "\n\n"
 """Without Markdown; `prose` above is what models write: with links, lists and inline code."""
 LONG = "Oslo by the fjord, " * 150
 """A value of 2,850 characters: a call of the size that writing or editing a file has."""
