@@ -8,7 +8,6 @@ from servers.scripted import Script, ScriptedServer
 
 from forge.clients.base import ChunkType, LLMClient
 from forge.clients.ollama import OllamaClient
-from forge.clients.ollama_server import ModelCard, read_card, read_loaded
 from forge.core.calls import TextResponse, ToolCall
 from forge.core.request import ChatMessage, Constraint, Request, Text, Tool, ToolChoice
 from forge.errors import BackendError, MissingModelError, ThinkingNotSupportedError
@@ -83,34 +82,6 @@ async def test_a_request_may_name_another_model():
 
 
 # -- what the server tells ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "card"),
-    [
-        ("show_tools.json", ModelCard(tools=True, thinks=False, context_length=4096, longest_context=32768)),
-        ("show_plain.json", ModelCard(tools=False, thinks=False, context_length=4096, longest_context=8192)),
-        (
-            "show_thinking.json",
-            ModelCard(tools=False, thinks=True, context_length=4096, longest_context=8192),
-        ),
-    ],
-)
-def test_recorded_cards(name, card):
-    assert read_card(json.loads((recordings.FIXTURES / "ollama" / name).read_text())) == card
-
-
-@pytest.mark.parametrize("given", [None, [], {}, {"capabilities": None, "parameters": 1, "model_info": []}])
-def test_a_card_that_says_nothing(given):
-    assert read_card(given) == ModelCard()
-
-
-@pytest.mark.parametrize(("model", "length"), [("qwen2.5-coder:1.5b", 4096), ("nope", None)])
-def test_loaded_models(model, length):
-    assert (
-        read_loaded(json.loads((recordings.FIXTURES / "ollama/ps_loaded.json").read_text()), model) == length
-    )
-    assert read_loaded({"models": [None, {"name": "m:latest", "context_length": 9}]}, "m") == 9
 
 
 async def test_context_length():
@@ -207,6 +178,24 @@ async def test_a_context_that_is_too_small_is_not_the_constraints_fault():
 )
 async def test_think(model, think, pages, sent):
     (body,), _ = await run(ASK, pages=pages, model=model, think=think)
+
+    assert body.get("think") == sent
+
+
+@pytest.mark.parametrize(
+    ("model", "pages", "fields", "sent"),
+    [
+        ("m", THINKS, {"reasoning_effort": "low"}, True),
+        ("gpt-oss:20b", THINKS, {"reasoning_effort": "low"}, "low"),
+        ("m", THINKS, {"reasoning_effort": "none"}, False),
+        ("m", PLAIN, {"reasoning_effort": "high"}, None),
+        ("m", PLAIN, {"think": True}, True),
+        ("m", THINKS, {"think": False, "reasoning_effort": "high"}, False),
+    ],
+)
+async def test_what_a_request_says_about_thinking(model, pages, fields, sent):
+    options = {name: Raw(json.dumps(value).encode()) for name, value in fields.items()}
+    (body,), _ = await run(Request(messages=(USER,), options=options), pages=pages, model=model)
 
     assert body.get("think") == sent
 

@@ -5,7 +5,6 @@ from msgspec import Raw
 from servers import recordings
 from servers.scripted import Script, ScriptedServer, error, stream_text, whole_text
 
-from forge.clients.model_catalog import ServedModel, read_catalog
 from forge.clients.vllm import VLLMClient
 from forge.core.request import ChatMessage, Constraint, Request, Text, Tool
 from forge.errors import BackendDiscoveryError, BackendError
@@ -82,20 +81,6 @@ async def test_a_catalogue_that_is_not_shown(status, shown):
     with pytest.raises(BackendDiscoveryError) as caught:
         await run(server)
     assert caught.value.status == shown
-
-
-@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"data":{}}', b"<html>"])
-def test_a_catalogue_that_is_none(body):
-    with pytest.raises(BackendError, match="malformed data"):
-        read_catalog(body)
-
-
-def test_the_recorded_catalogue():
-    body = (recordings.FIXTURES / "vllm/smollm2-135m-hermes/v1_models.json").read_bytes()
-
-    assert read_catalog(body) == [ServedModel("smollm2-135m-instruct", 4096)]
-    odd = {"data": [{"id": ""}, {"id": "a", "max_model_len": "4096"}, {"id": 5}, None]}
-    assert read_catalog(json.dumps(odd).encode()) == [ServedModel("a", None)]
 
 
 async def test_context_length_and_name():

@@ -4,7 +4,7 @@ import pytest
 
 from forge.core.request import Call, ChatMessage, Opaque, Reasoning, Request, Result, Text
 from forge.errors import RequestError
-from forge.wire.ollama import encode_request, thinking
+from forge.wire.ollama import effort, encode_request, thinking
 from forge.wire.openai import decode_request
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
@@ -64,18 +64,21 @@ def test_structured_answers(fields, form):
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "own", "openai"),
     [
-        ({"think": False}, False),
-        ({"think": "high"}, "high"),
-        ({"reasoning_effort": "low"}, "low"),
-        ({"reasoning_effort": "none"}, False),
-        ({}, None),
+        ({"think": False}, False, None),
+        ({"think": "high"}, "high", None),
+        ({"think": 5}, None, None),
+        ({"reasoning_effort": "low"}, None, "low"),
+        ({"reasoning_effort": "none"}, None, False),
+        ({"reasoning_effort": "odd"}, None, None),
+        ({}, None, None),
     ],
 )
-def test_thinking(fields, says):
-    assert thinking(asked(**fields)) == says
-    assert sent(asked(**fields), think=True).get("think") == (True if says is None else says)
+def test_thinking(fields, own, openai):
+    assert (thinking(asked(**fields)), effort(asked(**fields))) == (own, openai)
+    assert "think" not in sent(asked(**fields))
+    assert sent(asked(**fields), think="low")["think"] == "low"
 
 
 def test_no_tools_where_the_caller_wants_no_call():

@@ -22,12 +22,13 @@ from forge.errors import BackendError, ForgeError, MissingModelError, ThinkingNo
 from forge.schema.lower import call_schema
 from forge.wire.json_text import is_json, loads
 from forge.wire.ndjson import LineDecoder
-from forge.wire.ollama import ObjectDecoder, encode_request, thinking
+from forge.wire.ollama import ObjectDecoder, effort, encode_request, thinking
 from forge.wire.prompted import as_prompted
 
 logger = logging.getLogger(__name__)
 
 _THINKERS = ("reason", "think")
+_KNOWS_LEVELS = "gpt-oss"
 _NO_THINKING = "does not support thinking"
 _NO_TOOLS = "does not support tools"
 
@@ -162,12 +163,19 @@ class OllamaClient(ModelClient):
         return encode_request(request, options=options, think=self._think_of(request, able), form=form)
 
     def _think_of(self, request: Request, able: Capabilities) -> bool | str | None:
-        if self._thinking is not None:
-            return self._thinking
+        """What was asked for in Ollama's own terms counts as it is; a wish is dropped where the model cannot think."""
+        asked = thinking(request)
+        if asked is None:
+            asked = self._thinking
+        if asked is not None:
+            return asked
         name = (request.model or "").lower()
-        named_after_it = any(word in name for word in _THINKERS)
-        can = able.thinks is not False and request.model not in self._without_thinking
-        return True if named_after_it and can else None
+        wish = effort(request)
+        if wish is None and any(word in name for word in _THINKERS):
+            wish = True
+        if wish and (able.thinks is False or request.model in self._without_thinking):
+            return None
+        return True if isinstance(wish, str) and _KNOWS_LEVELS not in name else wish
 
     def _mended(self, request: Request, error: BackendError) -> Request | None:
         model = self._name(request.model)

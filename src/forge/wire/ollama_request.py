@@ -38,13 +38,15 @@ _NOT_SENT = frozenset({
     "chat_template_kwargs", "cache_prompt", "id_slot", "functions", "function_call",
 })  # fmt: skip
 """Fields that are read here, or that mean nothing to Ollama. All others go out as they came."""
-_EFFORTS: Mapping[str, Any] = {
+_EFFORTS: Mapping[str, bool | str] = {
     "none": False,
     "minimal": "low",
     "low": "low",
     "medium": "medium",
     "high": "high",
+    "xhigh": "high",
 }
+"""OpenAI's efforts as values of ``think``. Levels are known to few models (gpt-oss)."""
 
 
 def encode_request(
@@ -57,9 +59,9 @@ def encode_request(
     """The body of ``request``.
 
     Args:
-        request: ``constraint`` and ``tool_choice`` are not read, but for the choice "none".
+        request: ``constraint``, ``tool_choice`` (but for "none") and what its options say about thinking are not read.
         options: Ollama's options for which the request has none of its own.
-        think: whether, or how much, to think, where the request does not say; None leaves it to the server.
+        think: whether, or how much, to think; None leaves it to the server.
         form: the JSON Schema of a constrained answer.
 
     Raises:
@@ -70,11 +72,8 @@ def encode_request(
     fields: dict[str, Any] = {"model": request.model}
     fields.update({name: v for name, v in given.items() if name not in _NOT_SENT and name not in _OPTIONS})
     fields["stream"] = request.stream
-    wanted = thinking(request)
-    if wanted is None:
-        wanted = think
-    if wanted is not None:
-        fields["think"] = wanted
+    if think is not None:
+        fields["think"] = think
     chosen = {**(options or {}), **_options(given)}
     if chosen:
         fields["options"] = chosen
@@ -89,13 +88,19 @@ def encode_request(
 
 
 def thinking(request: Request) -> bool | str | None:
-    """What a request says about thinking, in Ollama's own field or OpenAI's; None where it says nothing."""
-    if "think" in request.options:
-        value = loads(bytes(request.options["think"]))
-        if isinstance(value, bool | str):
-            return value
-    effort = loads(bytes(request.options.get("reasoning_effort", Raw(b"null"))))
-    return _EFFORTS.get(effort) if isinstance(effort, str) else None
+    """What a request says about thinking in Ollama's own field; None where it says nothing."""
+    value = _option(request, "think")
+    return value if isinstance(value, bool | str) else None
+
+
+def effort(request: Request) -> bool | str | None:
+    """What a request says about it in OpenAI's field, ``reasoning_effort``, as a value of Ollama's."""
+    value = _option(request, "reasoning_effort")
+    return _EFFORTS.get(value) if isinstance(value, str) else None
+
+
+def _option(request: Request, name: str) -> Any:
+    return loads(bytes(request.options[name])) if name in request.options else None
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
