@@ -29,14 +29,13 @@
     ├── BudgetResolutionError           no context budget can be chosen
     ├── ServerStartError                a model server did not come up
     ├── EmbeddedModelError              the embedded server or its model is not usable
-    └── ProtocolMisuseError             the engine was driven in the wrong order (a bug in the driver)
+    └── ProtocolMisuseError             a driver or client of the engine breaks its contract (a bug there)
 
     ToolResolutionError (Exception)     raised *by tools*: a right call whose data did not resolve
 
-Each class has ``code`` (a stable name for logs and wire), ``hint`` (what to do about it, or ""), ``status`` (the
-HTTP status under which the proxy reports it) and its own fields. An error that leaves ``WorkflowRunner.run``
-also has ``messages`` (the whole conversation, the failed answer included), ``completed_steps`` and ``report``
-(attempts, repairs, tokens and seconds); whatever the run had achieved can be continued from there.
+Each class has ``code`` (a stable name for logs and wire), ``hint`` (what to do about it, or ""), ``status`` (the HTTP
+status under which the proxy reports it) and its own fields. An error that leaves ``WorkflowRunner.run`` also has
+``messages`` (the whole conversation, the failed answer included, to go on from), ``turn``, ``completed_steps``, ``report``.
 """
 
 from __future__ import annotations
@@ -58,11 +57,12 @@ __all__ = [
 
 
 class ForgeError(Exception):
-    """Base of all errors of Forge; ``messages``, ``completed_steps`` and ``report`` are set on what leaves a run."""
+    """Base of all errors of Forge; ``messages``, ``turn`` and so on are set on what leaves a run."""
 
     code: ClassVar[str] = "forge_error"
     status: int = 500
     hint: str = ""
+    turn: int | None = None
     messages: list[Any] | None = None
     completed_steps: list[str] | None = None
     report: Any = None
@@ -395,6 +395,6 @@ class EmbeddedModelError(ForgeError):
 
 
 class ProtocolMisuseError(ForgeError):
-    """The engine was fed out of order: a bug in whoever drives it, never the caller's or the backend's fault."""
+    """A driver or a client broke its contract with the engine: a bug there, not the model's or backend's fault."""
 
     code = "protocol_misuse"

@@ -198,11 +198,28 @@ async def _execute(state: RunState, call: ToolCall) -> _Outcome:
         outcome = _Outcome(
             nudges.resolution_text(error), MessageType.TOOL_RESULT, "unresolved", error=str(error)
         )
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody cancelled the run: something inside the tool was, and that is a failure like any other.
+        outcome = _failed(tool, RuntimeError(f"the tool was cancelled from within: {error}"))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model reads it and goes on
-        outcome = _Outcome(_failure_text(tool, error), MessageType.TOOL_RESULT, "failed", value=error)
-        outcome.error = f"{type(error).__name__}: {error}"
+        outcome = _failed(tool, error)
+    except BaseException as error:
+        error.add_note(f"raised by the tool {call.tool!r} in turn {state.turn} of {state.workflow.name!r}")
+        raise
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _failed(tool: ToolDef, error: Exception) -> _Outcome:
+    try:
+        str(error)
+    except Exception:  # noqa: BLE001 - an error that cannot be shown must not hide what happened
+        error = RuntimeError(f"{type(error).__name__}, whose text cannot be shown")
+    shown = f"{type(error).__name__}: {error}"
+    return _Outcome(_failure_text(tool, error), MessageType.TOOL_RESULT, "failed", error=shown, value=error)
 
 
 def _failure_text(tool: ToolDef, error: Exception) -> str:
@@ -231,12 +248,19 @@ def _record(state: RunState, batch: Batch, call: ToolCall, call_id: str, outcome
     state.emit(answer(call, call_id, content, outcome.kind, state.turn))
 
 
+def _fingerprint(args: Any) -> str:
+    try:
+        return json.dumps(args, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return serialise_result(args)  # keys of several types, a cycle: possible with arguments from Python
+
+
 def _repeat_note(state: RunState, call: ToolCall, content: str) -> str:
     """What is added to a result that the model has seen before. A changed result is polling, and passes."""
     limit = state.runner.max_repeats
     if limit <= 0:
         return ""
-    key = (call.tool, json.dumps(call.args, sort_keys=True, default=str))
+    key = (call.tool, _fingerprint(call.args))
     last, times = state.repeats.get(key, ("", 0))
     times = times + 1 if last == content else 1
     state.repeats[key] = (content, times)

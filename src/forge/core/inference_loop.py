@@ -22,7 +22,7 @@ from forge.core.report import ModelCall, RunReport
 from forge.core.transcript import CallIds, OnMessage, answer, assistant, call_messages, user
 from forge.dialects.reply import RejectedSegment
 from forge.engine.text_check import TextFault, text_correction
-from forge.errors import ForgeError, StreamError, ToolCallError
+from forge.errors import ForgeError, ProtocolMisuseError, StreamError, ToolCallError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
 from forge.guardrails.response_validator import JudgedCall, ResponseValidator, ValidationResult
@@ -78,6 +78,23 @@ class _Call:
     seconds: float
     constrained: bool
     broken: RejectedSegment | None = None
+
+
+def _must_be_an_answer(response: object) -> None:
+    """Tell a client's mistake from a model's: the first is a bug, and no correction would help."""
+    if isinstance(response, TextResponse):
+        content: object = response.content
+        right = content is None or isinstance(content, str)
+    else:
+        right = isinstance(response, list | tuple) and all(
+            isinstance(getattr(call, "tool", None), str)
+            and isinstance(getattr(call, "reasoning", None), str | None)
+            for call in response
+        )
+    if not right:
+        raise ProtocolMisuseError(
+            f"a client must answer with ToolCalls or a TextResponse, not with {response!r:.200}"
+        )
 
 
 _PREFIXES = {"unknown_tool": UNKNOWN_TOOL_PREFIX, "tool_arg_validation": ARGUMENTS_PREFIX}
@@ -283,6 +300,7 @@ class Inference:
 
     def _validate(self, call: _Call) -> ValidationResult:
         response = call.response
+        _must_be_an_answer(response)
         if call.broken is not None:
             fault = TextFault(reason="cut_off", broken=call.broken)
             content = text_correction(fault, as_tools(self.tools), must_call=True, level=self.tracker.level)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from forge.core.results import serialise_result
+
 
 class MessageRole(str, Enum):  # noqa: UP042 - str() gives "MessageRole.USER", as callers know it
     """Who speaks."""
@@ -87,7 +89,12 @@ class Message:
 
 def _openai_call(call: ToolCallInfo) -> dict[str, Any]:
     # Text stays as the model wrote it: \uXXXX escapes cost several tokens for each character.
-    arguments = json.dumps(call.args or {}, ensure_ascii=False)
+    try:
+        arguments = json.dumps(call.args or {}, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        arguments = serialise_result(
+            call.args
+        )  # a client of the caller's own made values that JSON does not know
     return {
         "function": {"name": call.name, "arguments": arguments},
         "type": "function",

@@ -7,9 +7,11 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 _MAX_DEPTH = 32
+_MAX_ITEMS = 10_000
 
 
 def serialise_result(value: Any) -> str:
@@ -63,7 +65,7 @@ def _composed(value: Any, depth: int) -> Any:
             return _plain(value._asdict(), depth)
         if hasattr(value, "__iter__") and not hasattr(value, "__fspath__"):
             items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-            return [_plain(item, depth) for item in items]
+            return [_plain(item, depth) for item in islice(items, _MAX_ITEMS)]
     except Exception as error:  # noqa: BLE001 - the value's own code runs here, and a result must not fail a run
         return f"{_shown(value)} ({type(error).__name__} while reading it)"
     return _shown(value)

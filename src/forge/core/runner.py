@@ -125,7 +125,7 @@ class WorkflowRunner:
             RunError: the run ended without a result; see :mod:`forge.errors` for the kinds.
             BackendError, BackendUnreachableError, StreamError: from the client.
 
-        Every :class:`~forge.errors.ForgeError` carries ``messages``, ``completed_steps`` and ``report``.
+        Every :class:`~forge.errors.ForgeError` carries ``messages``, ``turn``, ``completed_steps`` and ``report``.
         """
         return (
             await self.run_detailed(workflow, user_message, prompt_vars, initial_messages, cancel_event)
@@ -268,9 +268,8 @@ async def _until(coroutine: Any, event: asyncio.Event | None, state: RunState) -
         return await run
     finally:
         watch.cancel()
-        if not run.done():
-            run.cancel()
-            await asyncio.wait({run})
+        run.cancel()
+        await asyncio.wait({run, watch})  # when this returns, nothing of the run is left
 
 
 def _finish_open_calls(state: RunState, error: BaseException) -> None:
@@ -293,6 +292,7 @@ def _attach(error: BaseException, state: RunState) -> None:
     """Give an error everything that the run had: nothing is lost, and it can go on from there."""
     if isinstance(error, ForgeError):
         error.messages = state.messages if error.messages is None else error.messages
+        error.turn = state.turn
         error.completed_steps = state.completed_steps
         error.report = state.report
     elif isinstance(error, Exception):

@@ -171,6 +171,17 @@ class SlotWorker:
     # -- details ----------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
+        try:
+            await self._work_on()
+        except BaseException as error:
+            # Stopped, or a run raised what ends programs: nobody must be left waiting for a worker that is gone.
+            if not isinstance(error, asyncio.CancelledError) or not self._stopped:
+                self._stopped = True
+                for job in self._drain():
+                    _fail(job, WorkerStoppedError())
+            raise
+
+    async def _work_on(self) -> None:
         while True:
             job = self._next()
             if job is None:
@@ -195,11 +206,18 @@ class SlotWorker:
             else:
                 _fail(job, error)
         except asyncio.CancelledError:
-            # The worker itself is being stopped; its caller must not be left waiting.
+            # The caller must not be left waiting.
             _fail(job, WorkflowCancelledError([], [], 0))
-            raise
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the worker itself is being stopped; else the run was cancelled from within
         except Exception as error:  # noqa: BLE001 - carried to the caller; the worker goes on
             _fail(job, error)
+        except BaseException:
+            _fail(
+                job, WorkerStoppedError()
+            )  # it ends the program, not the caller; who waits learns that much
+            raise
         else:
             if not job.future.done():
                 job.future.set_result(result)

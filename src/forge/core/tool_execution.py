@@ -7,11 +7,17 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from io import IOBase
+from itertools import islice
 from typing import Any
 
 from forge.core.workflow import ToolDef
 from forge.errors import ToolTimeoutError
+
+MAX_ITEMS = 10_000
+"""Items taken from a tool that yields its result; one that never ends must not fill the memory."""
 
 
 async def execute_tool(tool: ToolDef, args: dict[str, Any], default_timeout: float | None = None) -> Any:
@@ -19,7 +25,8 @@ async def execute_tool(tool: ToolDef, args: dict[str, Any], default_timeout: flo
 
     A sync function runs in a daemon thread, so that it neither stalls the event loop nor keeps a process alive; it
     sees the caller's context variables. When its time is up, or the caller is cancelled, an async function is
-    cancelled; a thread cannot be, so its result is dropped when it comes.
+    cancelled; a thread cannot be, so its result is dropped when it comes. What a generator (or another iterator) yields
+    is collected as a list of at most :data:`MAX_ITEMS`, where the function runs and within its time.
 
     Raises:
         ToolTimeoutError: the tool did not finish within ``tool.timeout`` (or ``default_timeout``) seconds.
@@ -39,13 +46,36 @@ async def execute_tool(tool: ToolDef, args: dict[str, Any], default_timeout: flo
 
 
 async def _call(tool: ToolDef, kwargs: dict[str, Any]) -> Any:
-    function = tool.callable
+    function, name = tool.callable, f"forge-tool-{tool.name}"
     if is_async(function):
         result = function(**kwargs)
     else:
-        result = await _in_thread(functools.partial(function, **kwargs), f"forge-tool-{tool.name}")
+        result = await _in_thread(lambda: _drained(function(**kwargs)), name)
     # A sync function may return a coroutine (a lambda around an async one); it is run here, on the loop.
-    return await result if inspect.isawaitable(result) else result
+    if inspect.isawaitable(result):
+        result = await result
+    if inspect.isasyncgen(result):
+        return await _collected(result)
+    return await _in_thread(functools.partial(_drained, result), name) if _is_stream(result) else result
+
+
+def _is_stream(result: Any) -> bool:
+    """Whether a result can be read once only, and reading it runs the tool's code. Files are handles, not results."""
+    return isinstance(result, Iterator) and not isinstance(result, IOBase)
+
+
+def _drained(result: Any) -> Any:
+    return list(islice(result, MAX_ITEMS)) if _is_stream(result) else result
+
+
+async def _collected(result: AsyncGenerator[Any, Any]) -> list[Any]:
+    items: list[Any] = []
+    async with aclosing(result):
+        async for item in result:
+            items.append(item)
+            if len(items) >= MAX_ITEMS:
+                break
+    return items
 
 
 def is_async(function: Callable[..., Any]) -> bool:

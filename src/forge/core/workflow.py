@@ -51,8 +51,15 @@ class ToolSpec(BaseModel):
         """A tool whose arguments are described by a JSON Schema.
 
         The schema is kept as it is: models see it and calls are checked against all of it. ``parameters`` is a
-        pydantic model that mirrors its properties.
+        pydantic model that mirrors its properties. What is not understood in a schema is shown and not enforced.
+
+        Raises:
+            ValueError: the schema is no JSON object.
         """
+        if not isinstance(schema, Mapping):
+            raise ValueError(  # noqa: TRY004 - the contract's kind for whatever a workflow cannot be made of
+                f"the schema of tool {name!r} must be a JSON object, not {type(schema).__name__}"
+            )
         spec = cls(
             name=name,
             description=description,
@@ -167,11 +174,19 @@ class Workflow:
         description: str = "",
         system_prompt: str = "You are a helpful assistant. Use the available tools to answer the user.",
     ) -> Workflow:
-        """A workflow from tools that carry their own names."""
+        """A workflow from tools that carry their own names.
+
+        Raises:
+            ValueError: two tools have one name, or what the class itself refuses.
+        """
+        by_name: dict[str, ToolDef] = {}
+        for tool in tools:
+            if by_name.setdefault(tool.name, tool) is not tool:
+                raise ValueError(f"two tools are named {tool.name!r}")
         return cls(
             name=name,
             description=description,
-            tools={tool.name: tool for tool in tools},
+            tools=by_name,
             required_steps=list(required_steps),
             terminal_tool=terminal_tool,
             system_prompt_template=system_prompt,
