@@ -42,6 +42,7 @@ PLACED: dict[str, str] = {
     "core.runner": "runner",
     "core.inference": "runner",
     "core.inference_loop": "runner",
+    "core.client_answer": "runner",
     "core.constrained_attempt": "runner",
     "core.batch": "runner",
     "core.tool_execution": "runner",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from forge.clients.backend import Backend, Tokenizer
 from forge.clients.base import ChunkType, StreamChunk, TokenUsage, _capture_usage
 from forge.context.manager import ContextManager
 from forge.core.calls import LLMResponse, TextResponse, ToolCall
+from forge.core.client_answer import OnChunk, must_be_an_answer, read_stream
 from forge.core.constrained_attempt import Answered, can_constrain, constrained_attempt
 from forge.core.messages import Message, MessageType
 from forge.core.reasoning import (
@@ -22,14 +23,12 @@ from forge.core.report import ModelCall, RunReport
 from forge.core.transcript import CallIds, OnMessage, answer, assistant, call_messages, user
 from forge.dialects.reply import RejectedSegment
 from forge.engine.text_check import TextFault, text_correction
-from forge.errors import ForgeError, ProtocolMisuseError, StreamError, ToolCallError
+from forge.errors import ToolCallError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
 from forge.guardrails.response_validator import JudgedCall, ResponseValidator, ValidationResult
 from forge.prompts.nudges import ARGUMENTS_PREFIX, UNKNOWN_TOOL_PREFIX
 from forge.schema.spec import as_tools
-
-OnChunk = Callable[[StreamChunk], Awaitable[None]]
 
 
 @dataclass
@@ -78,23 +77,6 @@ class _Call:
     seconds: float
     constrained: bool
     broken: RejectedSegment | None = None
-
-
-def _must_be_an_answer(response: object) -> None:
-    """Tell a client's mistake from a model's: the first is a bug, and no correction would help."""
-    if isinstance(response, TextResponse):
-        content: object = response.content
-        right = content is None or isinstance(content, str)
-    else:
-        right = isinstance(response, list | tuple) and all(
-            isinstance(getattr(call, "tool", None), str)
-            and isinstance(getattr(call, "reasoning", None), str | None)
-            for call in response
-        )
-    if not right:
-        raise ProtocolMisuseError(
-            f"a client must answer with ToolCalls or a TextResponse, not with {response!r:.200}"
-        )
 
 
 _PREFIXES = {"unknown_tool": UNKNOWN_TOOL_PREFIX, "tool_arg_validation": ARGUMENTS_PREFIX}
@@ -263,31 +245,7 @@ class Inference:
             response: LLMResponse = await self.client.send(outgoing, tools=self.tools, **options)
             return Answered(response)
         chunks = self.client.send_stream(outgoing, tools=self.tools, **options)
-        return Answered(await self._read_stream(chunks))
-
-    async def _read_stream(self, chunks: Any) -> LLMResponse:
-        final: LLMResponse | None = None
-        partial: list[str] = []
-        try:
-            async for chunk in chunks:
-                if chunk.type is ChunkType.FINAL and chunk.response is not None:
-                    final = chunk.response
-                elif chunk.type is ChunkType.TEXT_DELTA:
-                    partial.append(chunk.content)
-                if self.watchers.on_chunk is not None:
-                    await self.watchers.on_chunk(chunk)
-            if final is None:
-                raise StreamError
-        except ForgeError as error:
-            if partial:
-                # What was generated before the stream broke belongs to the conversation that the error carries.
-                half = assistant("".join(partial), MessageType.TEXT_RESPONSE, self.place.turn)
-                error.messages = [*self.messages, half]
-            raise
-        finally:
-            if isinstance(chunks, AsyncGenerator):
-                await chunks.aclose()
-        return final
+        return Answered(await read_stream(chunks, self.watchers.on_chunk, self.messages, self.place.turn))
 
     # -- after the call ---------------------------------------------------------------------------------
 
@@ -300,7 +258,7 @@ class Inference:
 
     def _validate(self, call: _Call) -> ValidationResult:
         response = call.response
-        _must_be_an_answer(response)
+        must_be_an_answer(response)
         if call.broken is not None:
             fault = TextFault(reason="cut_off", broken=call.broken)
             content = text_correction(fault, as_tools(self.tools), must_call=True, level=self.tracker.level)
