@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from forge.core.client_answer import OnChunk
 from forge.core.inference_loop import (
     Extras,
     Inference,
     InferenceResult,
-    OnChunk,
     Place,
     Watchers,
     prepare_backend_messages,
