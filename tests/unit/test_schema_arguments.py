@@ -135,6 +135,22 @@ def test_a_risky_reading_that_breaks_the_schema_is_not_trusted():
     assert (checked.complete, checked.is_object, checked.trusted) == (True, True, False)
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "wanted"),
+    [
+        pytest.param(
+            {"anyOf": [{"enum": ["A"]}, {"type": "string"}]}, "a", "a", id="another-branch-takes-it"
+        ),
+        pytest.param({"type": "integer"}, 2.0, 2, id="integer"),
+        pytest.param({"type": "array", "items": {"type": "integer"}}, [[], 1, 2.0], [[], 1, 2], id="inner"),
+    ],
+)
+def test_what_fits_is_only_re_typed_where_an_integer_is_wanted(schema, value, wanted):
+    tool = Tool(name="t", parameters={"type": "object", "properties": {"a": schema}})
+    read = read_arguments(tool, {"a": value}).value["a"]
+    assert repr(read) == repr(wanted)
+
+
 def test_text_values_take_the_types_of_the_schema():
     checked = read_arguments(WEATHER, {"city": "123", "days": "3", "tags": '["a"]'}, text_values=True)
     assert checked.value == {"city": "123", "days": 3, "tags": ["a"]}

@@ -45,7 +45,9 @@ class Answer:
     ) -> None:
         self.constrained = ConstrainedReader(tools, longest_text=longest_text) if constrained else None
         self._short_texts = longest_text is not None
-        self._scanner = self.constrained or (ReplyScanner(toolbox_of(tuple(tools))) if scan else None)
+        self._tools = tools
+        self._scans = scan
+        self._scanner: ConstrainedReader | ReplyScanner | None = self.constrained
         self._native: dict[int, WrittenCall] = {}
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []
@@ -57,6 +59,9 @@ class Answer:
     def feed_text(self, piece: str) -> tuple[Segment, ...]:
         """Take a piece of text; return the segments that became certain."""
         self.raw_text.append(piece)
+        if self._scanner is None and self._scans:
+            # Only now: many an answer is a structured call and no text at all.
+            self._scanner = ReplyScanner(toolbox_of(tuple(self._tools)))
         segments = self._scanner.feed(piece).segments if self._scanner else (TextSegment(piece),)
         self.segments.extend(segments)
         return segments

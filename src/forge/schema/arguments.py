@@ -91,6 +91,9 @@ def read_arguments(tool: Tool, raw: object, *, text_values: bool = False) -> Che
         return CheckedArguments(
             value=value, is_object=False, complete=True, fixes=tuple(fixes), problems=(problem,)
         )
+    if not text_values and compiled.accepts(value) and not _holds_floats(value):
+        # What fits as it stands is not re-typed, but for 2.0 where an integer is wanted: it fits, and is no int.
+        return CheckedArguments(value=value, is_object=True, complete=True, fixes=tuple(fixes))
     typed, coerced = coerce(value, compiled.schema, text_values=text_values)
     if isinstance(typed, dict):  # a schema that wants no object at all is no reason to give up the object
         value = typed
@@ -103,6 +106,18 @@ def read_arguments(tool: Tool, raw: object, *, text_values: bool = False) -> Che
         fixes=(*fixes, *coerced),
         problems=compiled.problems(value),
     )
+
+
+def _holds_floats(value: dict[Any, Any]) -> bool:
+    level: list[Any] = [value]
+    while level:
+        container = level.pop()
+        for item in container.values() if isinstance(container, dict) else container:
+            if isinstance(item, float):
+                return True
+            if isinstance(item, dict | list):
+                level.append(item)
+    return False
 
 
 _FAULTS: dict[str, str] = {

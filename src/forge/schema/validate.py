@@ -33,12 +33,13 @@ _KEYED = (
 class CompiledSchema:
     """A schema ready for checking. ``schema`` is its understood form, ``notes`` what of it is not checked."""
 
-    __slots__ = ("_validator", "notes", "parameter_names", "schema", "top_level_names", "view")
+    __slots__ = ("_validator", "_whole", "notes", "parameter_names", "schema", "top_level_names", "view")
 
     def __init__(self, schema: object) -> None:
         understood = understand(schema)
         self.schema: dict[str, Any] = understood.schema
         self._validator, dropped = _compile(self.schema)
+        self._whole = not dropped
         self.notes: tuple[str, ...] = (*understood.notes, *dropped)
         self.view = SchemaView(self.schema)
         self.top_level_names = self.view.member_names()
@@ -48,6 +49,15 @@ class CompiledSchema:
         """Whether the top-level member ``name`` is text and nothing else."""
         schema = self.view.property_schema(self.view.conjuncts(self.schema), name)
         return self.view.types(self.view.conjuncts(schema)) == frozenset({"string"})
+
+    def accepts(self, value: object) -> bool:
+        """Whether ``value`` fits; False too where the schema could not be compiled whole."""
+        if self._validator is None or not self._whole:
+            return False
+        try:
+            return self._validator.is_valid(value)
+        except ValueError:  # as in problems()
+            return False
 
     def problems(self, value: object) -> tuple[Problem, ...]:
         """Every way in which ``value`` breaks the schema, most telling first, at most ``MAX_PROBLEMS``."""
