@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -40,6 +42,26 @@ CASES = {
         ],
         ["retry\nstep_blocked\ntool_error\nexecute\nexecute\nWith pip."],
     ),
+    "proxy": (
+        [
+            whole_text(
+                '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": "2"}}</tool_call>'
+            )
+        ],
+        ["tool_calls\n", '"days": 2'],
+    ),
+    "mcp_tools": (
+        [whole_call("server_add", '{"a": 19, "b": "23"}'), whole_call("respond", '{"message": "It is 42."}')],
+        ["tools: server_add, server_greet, server_fail", "It is 42.", "used: server_add, respond"],
+    ),
+    "chat": (
+        [
+            whole_call("look_up", '{"topic": "holidays"}'),
+            whole_call("respond", '{"message": "30 days."}'),
+            whole_call("respond", '{"message": "15 days."}'),
+        ],
+        ["> How many", "30 days.", "> And if", "15 days."],
+    ),
     "slot_worker": ([report("one"), report("two"), report("three")], ["urgent: ", "nightly:"]),
 }
 
@@ -49,7 +71,12 @@ def test_every_example_is_here() -> None:
 
 
 async def run(name: str, url: str) -> str:
-    environment = {**os.environ, "FORGE_BACKEND_URL": f"{url}/v1", "PYTHONPATH": str(ROOT / "src")}
+    environment = {
+        **os.environ,
+        "FORGE_BACKEND_URL": f"{url}/v1",
+        "MCP_SERVER": shlex.join([sys.executable, str(ROOT / "tests" / "servers" / "mcp_server.py")]),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-W",
@@ -66,6 +93,8 @@ async def run(name: str, url: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 async def test_example(name: str) -> None:
+    if name == "mcp_tools":
+        pytest.importorskip("mcp", reason="needs the mcp extra")
     scripts, expected = CASES[name]
     async with ScriptedServer(scripts) as backend:
         output = await run(name, backend.url)
@@ -78,3 +107,9 @@ async def test_a_failed_run_is_told_with_its_code() -> None:
         output = await run("sync", backend.url)
 
     assert output.startswith("failed with no_valid_call after ")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
