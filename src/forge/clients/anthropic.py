@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from forge.clients.base import TokenUsage
 from forge.clients.credentials import credential_slots, static_headers
@@ -117,10 +116,7 @@ class AnthropicClient(ModelClient):
             raise MissingModelError
         body = encode_request(request, self._defaults, model=self.model)
         url = join(self._base, "/v1/messages")
-        answer = exchange(self._transport, url, body, headers, stream=request.stream, answers=ANTHROPIC)
-        async with aclosing(cast("AsyncGenerator[list[Delta], None]", answer)) as batches:
-            async for batch in batches:
-                yield batch
+        return exchange(self._transport, url, body, headers, stream=request.stream, answers=ANTHROPIC)
 
     def _verbatim(self, body: dict[str, Any] | None, *, stream: bool) -> Request | None:
         return VerbatimRequest(messages=(), stream=stream, body=body) if body is not None else None

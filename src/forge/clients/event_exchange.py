@@ -5,7 +5,7 @@ Deltas come in batches, one per piece of the body that arrived, so that the laye
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -52,7 +52,7 @@ async def exchange(
     *,
     stream: bool,
     answers: AnswerFormat = OPENAI,
-) -> AsyncIterator[list[Delta]]:
+) -> AsyncGenerator[list[Delta], None]:
     """Post ``body`` and yield the answer's deltas as they arrive; the last is ``Finish``.
 
     A server that does not stream although asked, or streams although not asked, is understood as well.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -50,6 +51,7 @@ def _model(answer: dict[str, Any]) -> str | None:
     return PurePath(path).name.removesuffix(".gguf") if isinstance(path, str) and path else None
 
 
+@lru_cache(maxsize=16)
 def capabilities_of(props: Props | None, *, native: bool) -> Capabilities:
     """What the engine may count on.
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from pathlib import PurePath
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -120,22 +119,16 @@ class LlamafileClient(ModelClient):
         wire = request if able.native_tools else as_prompted(request)
         tail = await self._constraint_fields(request, headers)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
-        answer = exchange(
-            self._transport, join(self._base, "/chat/completions"), body, headers, stream=request.stream
-        )
-        try:
-            async with aclosing(cast("AsyncGenerator[list[Delta], None]", answer)) as batches:
-                async for batch in batches:
-                    yield batch
-        except BackendUnreachableError:
+        url = join(self._base, "/chat/completions")
+        return exchange(self._transport, url, body, headers, stream=request.stream)
+
+    def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:
+        if isinstance(error, BackendUnreachableError):
             self._server.forget()
-            raise
-        except BackendError as error:
-            text = echoed_output(error)
-            if text is None:
-                raise
-            # An old build put what the model wrote into its error: it is an answer, to be read like any other.
-            yield [Started(), TextDelta(text), Finish(reason="stop")]
+            return None
+        # Old builds put what the model wrote into their error: it is an answer, to be read like any other.
+        text = echoed_output(error)
+        return None if text is None else [Started(), TextDelta(text), Finish(reason="stop")]
 
     def _defaults(self) -> dict[str, bytes]:
         fields: dict[str, Any] = dict(self.sampling)

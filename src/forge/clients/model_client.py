@@ -78,12 +78,15 @@ class ModelClient(Backend):
         while True:
             try:
                 able = await self._able(sent)
-                async with aclosing(self._attempt(request, able, sent)) as batches:
+                async with aclosing(await self._attempt(request, able, sent)) as batches:
                     async for batch in batches:
                         for delta in batch:
                             started = True
                             yield delta
             except (BackendError, BackendUnreachableError) as error:
+                hidden = self._answer_in(error)
+                if hidden is not None:
+                    break
                 if started:
                     raise
                 mended = self._mended(request, error) if isinstance(error, BackendError) else None
@@ -97,6 +100,8 @@ class ModelClient(Backend):
                 request = mended or request
             else:
                 return
+        for delta in hidden:
+            yield delta
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
@@ -107,10 +112,14 @@ class ModelClient(Backend):
         """The capabilities, asked with these headers."""
 
     @abstractmethod
-    def _attempt(
+    async def _attempt(
         self, request: Request, able: Capabilities, headers: Mapping[str, str]
     ) -> AsyncGenerator[list[Delta], None]:
-        """The deltas of one call, in batches as they arrive."""
+        """One call, ready to be made: iterating makes it, and gives the deltas in batches as they arrive."""
+
+    def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:  # noqa: ARG002
+        """Learn from a failed call. The deltas, where the failure itself holds what the model wrote."""
+        return None
 
     def _mended(self, request: Request, error: BackendError) -> Request | None:
         """The request to send at once instead of the refused one, or None where another would be refused too."""

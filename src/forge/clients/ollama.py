@@ -136,7 +136,13 @@ class OllamaClient(ModelClient):
             able = msgspec.structs.replace(
                 able, native_tools=wire.model not in self._without_tools, thinks=None
             )
-        body = self._encoded(wire if able.native_tools else as_prompted(wire), able)
+        return self._chat(
+            wire, self._encoded(wire if able.native_tools else as_prompted(wire), able), headers
+        )
+
+    async def _chat(
+        self, request: Request, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[list[Delta], None]:
         url = join(self._base, "/api/chat")
         async with self._transport.open("POST", url, headers=headers, body=body) as incoming:
             if incoming.status >= 400:
@@ -144,7 +150,7 @@ class OllamaClient(ModelClient):
             async for batch in _read(incoming, stream=request.stream):
                 for delta in batch:
                     if isinstance(delta, Usage):
-                        await self._look_for_a_cut(wire, delta, headers)
+                        await self._look_for_a_cut(request, delta, headers)
                 yield batch
 
     def _encoded(self, request: Request, able: Capabilities) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -104,10 +103,7 @@ class OpenAICompatClient(ModelClient):
     ) -> AsyncGenerator[list[Delta], None]:
         body = self._encoded(request, able)
         url = join(self._base, "/chat/completions")
-        answer = exchange(self._transport, url, body, headers, stream=request.stream)
-        async with aclosing(cast("AsyncGenerator[list[Delta], None]", answer)) as batches:
-            async for batch in batches:
-                yield batch
+        return exchange(self._transport, url, body, headers, stream=request.stream)
 
     def _encoded(self, request: Request, able: Capabilities) -> bytes:  # noqa: ARG002 - for subclasses
         tail = self._constrained(request.constraint) if request.constraint is not None else {}

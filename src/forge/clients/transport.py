@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 
 import aiohttp
 from msgspec import Struct
@@ -48,7 +48,7 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 class Incoming:
     """An answer whose head has arrived. Of ``timeouts`` those count that bound what is still to come."""
 
-    def __init__(self, response: aiohttp.ClientResponse, url: str, timeouts: Timeouts) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, url: URL, timeouts: Timeouts) -> None:
         self._response = response
         self._content = response.content
         self._url = url
@@ -77,7 +77,7 @@ class Incoming:
             pieces.append(piece)
             size += len(piece)
             if size > _MAX_BODY:
-                raise StreamError(f"the answer of {self._url} is longer than {_MAX_BODY} bytes")
+                raise StreamError(f"the answer of {_shown(self._url)} is longer than {_MAX_BODY} bytes")
         return b"".join(pieces)
 
     async def next_piece(self) -> bytes:
@@ -90,7 +90,7 @@ class Incoming:
         try:
             return await self._content.readany()
         except (aiohttp.ClientError, OSError):
-            raise StreamError(f"the answer of {self._url} {self._broken}") from None
+            raise StreamError(f"the answer of {_shown(self._url)} {self._broken}") from None
         finally:
             self._waiting_since = None
 
@@ -148,25 +148,29 @@ class Transport:
         self._keeper: AsyncGenerator[aiohttp.ClientSession, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @asynccontextmanager
-    async def open(
+    def open(
         self, method: str, url: URL, *, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncIterator[Incoming]:
+    ) -> AbstractAsyncContextManager[Incoming]:
         """Send a request and wait for the head of its answer. Statuses are the caller's business, but redirects.
 
         Raises:
             BackendUnreachableError: no connection, no answer in time, or it broke before the answer began.
             BackendError: the server redirects.
         """
-        shown = masked(str(url))
-        response = await self._head(method, url, shown, headers, body)
-        incoming = Incoming(response, shown, self._timeouts)
-        try:
-            if 300 <= response.status < 400:
-                raise _redirect(response, shown)
-            yield incoming
-        finally:
+        return _Exchange(self, method, url, headers, body)
+
+    async def answer(self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> Incoming:
+        """As :meth:`open`; closing the answer is left to the caller.
+
+        Raises:
+            As :meth:`open`.
+        """
+        response = await self._head(method, url, headers, body)
+        incoming = Incoming(response, url, self._timeouts)
+        if 300 <= response.status < 400:
             incoming.close()
+            raise _redirect(response, _shown(url))
+        return incoming
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
@@ -175,12 +179,14 @@ class Transport:
             await keeper.aclose()
 
     async def _head(
-        self, method: str, url: URL, shown: str, headers: Mapping[str, str], body: bytes | None
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
     ) -> aiohttp.ClientResponse:
         session = await self._open_session()
-        with _mapped_head(shown):
+        try:
             async with asyncio.timeout(self._timeouts.first_byte):
                 return await self._request(session, method, url, headers, body)
+        except (aiohttp.ClientError, OSError) as error:
+            raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None
 
     async def _request(
         self,
@@ -209,6 +215,25 @@ class Transport:
             self._keeper = _kept_session(self._timeouts.connect)
             self._session = await anext(self._keeper)
         return self._session
+
+
+class _Exchange:
+    """The context of one exchange. A class, since a generator for each exchange costs several times as much."""
+
+    __slots__ = ("_incoming", "_request", "_transport")
+
+    def __init__(
+        self, transport: Transport, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+    ) -> None:
+        self._transport = transport
+        self._request = (method, url, headers, body)
+
+    async def __aenter__(self) -> Incoming:
+        self._incoming = await self._transport.answer(*self._request)
+        return self._incoming
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._incoming.close()
 
 
 async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp.ClientSession, None]:
@@ -252,23 +277,22 @@ def _connect_failure(error: OSError) -> str:
     return "Connection refused" if "Connect call failed" in str(error) else "connection failed"
 
 
-@contextmanager
-def _mapped_head(shown: str) -> Iterator[None]:
-    try:
-        yield
-    except aiohttp.ConnectionTimeoutError:
-        raise BackendUnreachableError(shown, TimeoutError("no connection in time")) from None
-    except TimeoutError:
-        raise BackendUnreachableError(shown, TimeoutError("connected, but no answer in time")) from None
-    except aiohttp.ClientConnectorError as error:
-        raise BackendUnreachableError(shown, OSError(_connect_failure(error.os_error))) from None
-    except aiohttp.ServerDisconnectedError:
-        raise BackendUnreachableError(
-            shown, ConnectionError("the server closed the connection without an answer")
-        ) from None
-    except aiohttp.ClientResponseError as error:
-        reason = " ".join(error.message.split())
-        raise BackendUnreachableError(shown, ConnectionError(f"not an HTTP answer: {reason}")) from None
-    except (aiohttp.ClientError, OSError) as error:
-        # Their texts can hold the URL, so only the kind is told.
-        raise BackendUnreachableError(shown, ConnectionError(type(error).__name__)) from None
+def _why_unreachable(error: aiohttp.ClientError | OSError) -> OSError:
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return TimeoutError("no connection in time")
+        case TimeoutError():
+            return TimeoutError("connected, but no answer in time")
+        case aiohttp.ClientConnectorError():
+            return OSError(_connect_failure(error.os_error))
+        case aiohttp.ServerDisconnectedError():
+            return ConnectionError("the server closed the connection without an answer")
+        case aiohttp.ClientResponseError():
+            reason = " ".join(error.message.split())
+            return ConnectionError(f"not an HTTP answer: {reason}")
+    # Their texts can hold the URL, so only the kind is told.
+    return ConnectionError(type(error).__name__)
+
+
+def _shown(url: URL) -> str:
+    return masked(str(url))

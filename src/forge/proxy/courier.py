@@ -8,8 +8,8 @@ and a ``Retry-After`` come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from urllib.parse import quote
 
 from yarl import URL
@@ -41,8 +41,7 @@ class Courier:
             Timeouts(connect=min(_CONNECT_SECONDS, seconds), first_byte=seconds, between_bytes=seconds)
         )
 
-    @asynccontextmanager
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
@@ -50,7 +49,7 @@ class Courier:
         query: bytes = b"",
         body: bytes | None = None,
         headers: Mapping[str, str],
-    ) -> AsyncIterator[Incoming]:
+    ) -> AbstractAsyncContextManager[Incoming]:
         """Send one request to ``path`` below the root and hand over the answer, whatever its status.
 
         Leaving the context before the body was read closes the connection, which stops generation.
@@ -63,8 +62,7 @@ class Courier:
         if query:
             # As the caller wrote it, but for bytes that may not stand in a request line.
             url = URL(f"{url}?{quote(query, safe=_QUERY_SAFE)}", encoded=True)
-        async with self._transport.open(method, url, headers={**headers, **self._own}, body=body) as answer:
-            yield answer
+        return self._transport.open(method, url, headers={**headers, **self._own}, body=body)
 
     async def unreachable(self) -> BackendUnreachableError | None:
         """Why nothing speaks HTTP at the backend's address, or None when something does."""
