@@ -47,6 +47,12 @@ def test_nvidia(machine, output, name, memory):
     assert profile.vram_total_gb == memory / 1024
 
 
+def test_a_tool_that_may_not_be_run_is_passed_over(machine, tmp_path):
+    machine("true")
+    (tmp_path / "bin" / "nvidia-smi").chmod(0o644)
+    assert hardware.detect_hardware() is None
+
+
 @pytest.mark.parametrize(
     "smi",
     [

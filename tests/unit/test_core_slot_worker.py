@@ -199,3 +199,23 @@ async def test_everything_is_passed_on():
         await worker.submit(quick, "b")
     assert runner.seen == [({"x": 1}, [1]), (None, None)]
     assert worker.runner is runner
+
+
+@pytest.mark.parametrize("running", [True, False])
+async def test_a_submission_may_have_an_event_that_cancels_it(running):
+    before = asyncio.all_tasks()
+    event = asyncio.Event()
+    async with SlotWorker(Runner()) as worker:
+        other = None if running else submit(worker, forever, "other")
+        mine = submit(worker, forever, "mine", cancel_event=event, requeue=True, priority=1)
+        await settle()
+        event.set()
+        with pytest.raises(WorkflowCancelledError):
+            await mine
+        assert worker.pending == 0
+        if other is not None:
+            assert not other.done()
+            other.cancel()
+        assert await worker.submit(quick, "next", cancel_event=asyncio.Event()) == "done"
+    await settle()
+    assert asyncio.all_tasks() == before

@@ -96,7 +96,7 @@ class SlotWorker:
 
     # -- work -------------------------------------------------------------------------------------------
 
-    async def submit(
+    async def submit(  # noqa: PLR0913 - the contract's signature and its extensions
         self,
         workflow: Workflow,
         user_message: str,
@@ -105,6 +105,7 @@ class SlotWorker:
         *,
         initial_messages: Sequence[Message] | None = None,
         requeue: bool = False,
+        cancel_event: asyncio.Event | None = None,
     ) -> Any:
         """Run ``workflow`` when its turn comes and return its result. Before :meth:`start` it waits.
 
@@ -115,6 +116,7 @@ class SlotWorker:
             prompt_vars: values for the placeholders of the system prompt.
             initial_messages: a conversation to go on with.
             requeue: when more urgent work cancels this run, start it again later instead of failing.
+            cancel_event: setting it cancels this submission, whether it waits or runs.
 
         Cancelling the caller cancels its run.
 
@@ -146,11 +148,16 @@ class SlotWorker:
         if running is not None and priority < running.urgency:
             running.preempted = True
             running.cancel.set()
+        watch = asyncio.ensure_future(self._watch(job, cancel_event)) if cancel_event is not None else None
         try:
             return await job.future
         except asyncio.CancelledError:
             self._abandon(job)
             raise
+        finally:
+            if watch is not None:
+                watch.cancel()
+                await asyncio.wait({watch})
 
     def cancel_current(self) -> None:
         """Cancel the running workflow, if there is one; what waits goes on."""
@@ -243,6 +250,13 @@ class SlotWorker:
         elif job is self._running:
             job.requeue = False
             job.cancel.set()
+
+    async def _watch(self, job: _Job, event: asyncio.Event) -> None:
+        await event.wait()
+        waiting = job in self._queue
+        self._abandon(job)
+        if waiting:
+            _fail(job, WorkflowCancelledError([], [], 0))
 
     def _drain(self) -> list[_Job]:
         waiting, self._queue = self._queue, []
