@@ -1,6 +1,6 @@
-"""CPU time that the llama-server client spends per streamed token, against reading the same bytes with bare aiohttp.
+"""CPU time that a client spends per streamed token, against reading the same bytes with bare aiohttp.
 
-    python benchmarks/clients.py [--events 2000] [--streams 16]
+    python benchmarks/clients.py [--client llamafile|vllm|openai|ollama|anthropic] [--events 2000] [--streams 16]
 
 A child process plays the server. *burst*: a whole answer at once, so that what decoding costs shows alone.
 *paced*: every event in a packet of its own, on several streams at once, as real generation arrives; most of the
@@ -16,11 +16,13 @@ import multiprocessing
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import aiohttp
 
-from forge.clients.llamafile import LlamafileClient
+from forge.clients import AnthropicClient, LlamafileClient, OllamaClient, OpenAICompatClient, VLLMClient
+from forge.clients.model_client import ModelClient
 from forge.core.events import TextDelta
 from forge.core.request import ChatMessage, Request, Text
 
@@ -31,16 +33,79 @@ ENVELOPE = {
     "system_fingerprint": "b0-unknown",
     "object": "chat.completion.chunk",
 }
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n"
 PROPS = json.dumps(
     {"default_generation_settings": {"n_ctx": 4096}, "chat_template_caps": {"supports_tools": True}}
 )
 REPEATS = 5
 
 
-def event(delta: dict[str, object], reason: str | None = None) -> bytes:
-    choice = {"finish_reason": reason, "index": 0, "delta": delta}
-    return b"data: %b\n\n" % json.dumps({"choices": [choice], **ENVELOPE}, separators=(",", ":")).encode()
+def event(value: object) -> bytes:
+    return b"data: %b\n\n" % json.dumps(value, separators=(",", ":")).encode()
+
+
+def chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
+    return event({"choices": [{"finish_reason": reason, "index": 0, "delta": delta}], **ENVELOPE})
+
+
+def line(content: str, **more: object) -> bytes:
+    when = {"model": "qwen2.5-coder:1.5b", "created_at": "2026-11-30T08:12:18.855180752Z"}
+    message = {"role": "assistant", "content": content}
+    return (
+        json.dumps({**when, "message": message, "done": False, **more}, separators=(",", ":")).encode()
+        + b"\n"
+    )
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A protocol's stream (``text`` once per token), where it is asked for, and who reads it."""
+
+    path: str
+    start: list[bytes]
+    text: bytes
+    end: list[bytes]
+    client: Callable[[str], ModelClient]
+    kind: bytes = b"text/event-stream"
+
+
+def openai(client: Callable[[str], ModelClient]) -> Wire:
+    start, end = [chunk({"role": "assistant", "content": None})], [chunk({}, "stop"), b"data: [DONE]\n\n"]
+    return Wire("/v1/chat/completions", start, chunk({"content": " token"}), end, client)
+
+
+WIRES = {
+    "llamafile": openai(lambda root: LlamafileClient("model.gguf", f"{root}/v1")),
+    "openai": openai(lambda root: OpenAICompatClient("m", f"{root}/v1")),
+    "vllm": openai(lambda root: VLLMClient("m", base_url=f"{root}/v1", adopt_served_identity=False)),
+    "ollama": Wire(
+        "/api/chat",
+        [],
+        line(" token"),
+        [line("", done=True, done_reason="stop")],
+        lambda root: OllamaClient("m", root),
+        b"application/x-ndjson",
+    ),
+    "anthropic": Wire(
+        "/v1/messages",
+        [
+            event(
+                {
+                    "type": "message_start",
+                    "message": {"id": "msg_1", "model": "m", "usage": {"input_tokens": 1}},
+                }
+            )
+        ],
+        event({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": " token"}}),
+        [
+            event(
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
+            ),
+            event({"type": "message_stop"}),
+        ],
+        lambda root: AnthropicClient("m", "k", base_url=root),
+    ),
+}
 
 
 def framed(data: bytes) -> bytes:
@@ -48,15 +113,16 @@ def framed(data: bytes) -> bytes:
 
 
 async def answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, events: list[bytes], pause: float
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kind: bytes, events: list[bytes], pause: float
 ) -> None:
     while head := await reader.readuntil(b"\r\n\r\n"):
-        if head.startswith(b"GET"):
+        headers = head.lower().split(b"\r\n")
+        length = next((line for line in headers if line.startswith(b"content-length")), b": 0")
+        await reader.readexactly(int(length.partition(b":")[2]))
+        if head.startswith((b"GET", b"POST /api/show")):
             writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(PROPS)}\r\n\r\n{PROPS}".encode())
             continue
-        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
-        await reader.readexactly(int(length.partition(b":")[2]))
-        writer.write(HEAD)
+        writer.write(HEAD % kind)
         if pause:
             for one in events:
                 writer.write(framed(one))
@@ -67,13 +133,13 @@ async def answer(
         await writer.drain()
 
 
-def serve(pipe: Connection, count: int, pause: float) -> None:
-    text = [event({"content": " token"}) for _ in range(count)]
-    events = [event({"role": "assistant", "content": None}), *text, event({}, "stop"), b"data: [DONE]\n\n"]
+def serve(pipe: Connection, name: str, count: int, pause: float) -> None:
+    wire = WIRES[name]
+    events = [*wire.start, *[wire.text] * count, *wire.end]
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await answer(reader, writer, events, pause)
+            await answer(reader, writer, wire.kind, events, pause)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -96,10 +162,10 @@ async def measure(read: Callable[[], Awaitable[object]], streams: int, count: in
     return statistics.median(costs)
 
 
-async def compare(port: int, streams: int, count: int) -> tuple[float, float]:
-    url = f"http://127.0.0.1:{port}/v1"
+async def compare(port: int, wire: Wire, streams: int, count: int) -> tuple[float, float]:
+    root = f"http://127.0.0.1:{port}"
     request = Request(messages=(ChatMessage(role="user", parts=(Text("hi"),)),), stream=True)
-    client = LlamafileClient("model.gguf", url)
+    client = wire.client(root)
 
     async def ours() -> None:
         got = 0
@@ -110,7 +176,7 @@ async def compare(port: int, streams: int, count: int) -> tuple[float, float]:
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
 
         async def bare() -> None:
-            async with session.post(f"{url}/chat/completions", data=b"{}") as response:
+            async with session.post(f"{root}{wire.path}", data=b"{}") as response:
                 async for _ in response.content.iter_any():
                     pass
 
@@ -123,6 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--client", choices=sorted(WIRES), default="llamafile")
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--streams", type=int, default=16)
     options = parser.parse_args()
@@ -132,9 +199,11 @@ def main() -> None:
         ("paced", 0.005, options.streams, options.events // 10),
     ):
         ours_end, server_end = multiprocessing.Pipe()
-        server = multiprocessing.Process(target=serve, args=(server_end, count, pause), daemon=True)
+        server = multiprocessing.Process(
+            target=serve, args=(server_end, options.client, count, pause), daemon=True
+        )
         server.start()
-        bare, client = asyncio.run(compare(ours_end.recv(), streams, count))
+        bare, client = asyncio.run(compare(ours_end.recv(), WIRES[options.client], streams, count))
         server.terminate()
         server.join()
         print(f"{name:8}{bare:14.2f}{client:10.2f}{client - bare:10.2f}{client / bare:8.2f}")
