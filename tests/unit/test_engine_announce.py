@@ -18,6 +18,7 @@ ANNOUNCEMENTS = [
     "Great. Next, I'll create the helper function:",
     "I’ll start by examining the code.",
     "**Let me open the log file:**",
+    "The cause: a file is missing. Let me create it.",
     "The error is in line 3.\n\nLet's run it again:",
 ]
 
@@ -44,6 +45,12 @@ ANSWERS = [
     "The steps are:\n1. Read the file\n2. Fix the bug",
     "The following files changed:",
     "",
+    "Got it. I'll use metric units from now on.",
+    "Understood. I'll try to be more concise.",
+    "Done! I'll see you tomorrow.",
+    "I should add that the endpoint is deprecated.",
+    "I'll create shorter answers in the future.",
+    "Let's start with the basics: photosynthesis turns light into sugar.",
     "I'll wait for your confirmation before I run it.",
     (
         "The refactoring is finished: the parser now has its own module, the tests are split by format and the "

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
+    GUARD_FAILED,
     CallDelta,
     CallReady,
     Delta,
@@ -702,3 +703,90 @@ def test_feeding_out_of_order_is_refused() -> None:
     turn.feed(STOP)
     with pytest.raises(ProtocolMisuseError):
         turn.feed(STOP)
+
+
+# -- what is left of answers that were cut, rejected, or met a fault of ours ------------------------------------
+
+
+def test_a_call_that_was_cut_before_its_arguments_is_not_executed() -> None:
+    """No argument is required, so the call would be valid; but what the model was about to write is not known."""
+    optional = Tool(
+        name="list_files", parameters={"type": "object", "properties": {"path": {"type": "string"}}}
+    )
+
+    played = play(ask(tools=[optional]), [native("list_files", ""), Finish(reason="length")])
+
+    assert played.calls == []
+    assert played.end.reason == "length"
+    assert len(played.requests) == 1
+
+
+def test_the_best_calls_go_out_without_the_text_of_another_attempt() -> None:
+    broken = text_attempt('Hm. <tool_call>{"name": "nope", "arguments": {}}</tool_call>')
+
+    played = play(
+        ask(),
+        [native("get_weather", '{"city": [1, 2]}'), CALLS],
+        broken,
+        broken,
+        policy=Policy(max_retries=1, max_tool_errors=1),
+    )
+
+    assert played.calls == [("get_weather", {"city": [1, 2]})]
+    assert played.text == ""
+
+
+def test_a_constrained_attempt_that_was_cut_leaves_the_earlier_answer() -> None:
+    honoured = Capabilities(constrains=True, tool_choice_modes=frozenset({"required"}))
+
+    played = play(
+        ask(ToolChoice("required")),
+        text_attempt("It is sunny in Paris."),
+        text_attempt('{"name": "get_weather", "arguments": {"city": "Par', "length"),
+        policy=Policy(max_retries=1),
+        capabilities=honoured,
+    )
+
+    assert played.requests[1].constraint is not None
+    assert (played.text, played.end.reason) == ("It is sunny in Paris.", "stop")
+
+
+class Exploding(dict[str, object]):
+    """A schema in which looking at anything fails: a stand-in for any fault of ours while an answer is judged."""
+
+    armed = False
+
+    def get(self, key: str, default: object = None) -> object:
+        if self.armed:
+            raise RuntimeError("boom")
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> object:
+        if self.armed:
+            raise RuntimeError("boom")
+        return super().__getitem__(key)
+
+
+def test_a_fault_in_a_guard_passes_the_backends_answer_through() -> None:
+    schema = Exploding(WEATHER.parameters)
+    turn = Turn(ask(tools=[Tool(name="get_weather", parameters=schema)]))
+    turn.start()
+    pieces = ["Look: ", HERMES, " So ", "<tool"]
+
+    schema.armed = True
+    outputs = [output for delta in [*map(TextDelta, pieces), STOP] for output in turn.feed(delta)]
+
+    assert "".join(output.text for output in outputs if isinstance(output, TextDelta)) == "".join(pieces)
+    assert not any(isinstance(output, CallReady) for output in outputs)
+    assert isinstance(outputs[-1], Finished)
+    assert outputs[-1].attempts[0].verdict == GUARD_FAILED
+
+
+def test_the_example_in_a_correction_is_of_the_tool_that_was_meant() -> None:
+    broken = text_attempt('<tool_call>{"name": "read_file", "arguments": {"path": </tool_call>')
+
+    played = play(ask(), broken, broken, text_attempt("I give up."))
+
+    correction = played.requests[2].messages[-1].parts[0]
+    assert isinstance(correction, Text)
+    assert '"name": "read_file"' in correction.text

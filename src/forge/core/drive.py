@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 
 from forge.clients.backend import Backend
 from forge.core.events import (
+    GUARD_FAILED,
     CallReady,
     Delta,
     Finish,
@@ -51,6 +52,7 @@ async def drive(
             if isinstance(output, Send):
                 send = output
             else:
+                _note_guard_failures(output)
                 yield output
         if send is None:
             return
@@ -69,3 +71,10 @@ async def drive(
         except ForgeError as error:
             logger.warning("attempt %d failed: %s", send.attempt, error)
             outputs = turn.fail(error)
+
+
+def _note_guard_failures(output: Output) -> None:
+    """A fault of ours cost nobody an answer, so this is the only place where it shows."""
+    for attempt in output.attempts if isinstance(output, Finished) else ():
+        if attempt.verdict == GUARD_FAILED:
+            logger.error("a guard failed, the backend's answer was passed through: %s", attempt.detail)

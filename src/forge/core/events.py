@@ -6,7 +6,7 @@ for whoever drives it (proxy, runner, middleware). ``TextDelta`` and ``Reasoning
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -94,6 +94,10 @@ class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
     attempt: int
     reason: str
     detail: str
+
+
+GUARD_FAILED: Final = "guard_failed"
+"""The verdict of an attempt on which Forge itself failed: from there on the backend's answer passed through."""
 
 
 class Attempt(Struct, frozen=True, kw_only=True):

@@ -28,9 +28,13 @@ _ANNOUNCEMENT = re.compile(
 # Whoever is asked something, offered something or told of a condition has an answer to react to.
 _SATISFYING = re.compile(
     r"\?|\blet me know\b|\bif you\b|\bwould you\b|\bshall i\b|\bonce you\b|\bwhen you\b|\bfor you to\b|\bplease\b|"
-    r"\bunable\b|\bcannot\b|\bcan['’]t\b|\bwithout\b|\bwait(?:ing)?\b|\blater\b|\bremember\b|\bkeep in mind\b",
+    r"\bunable\b|\bcannot\b|\bcan['’]t\b|\bwithout\b|\bwait(?:ing)?\b|\blater\b|\bremember\b|\bkeep in mind\b|"
+    r"\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b|\bnext time\b|\btomorrow\b|\btry to (?:be|keep|stay|avoid)\b|"
+    r"\b(?:add|mention|say) that\b",
     re.IGNORECASE,
 )
+_CARRIED_OUT = re.compile(r": +\S+ \S+ \S")
+"""What was announced follows in the same sentence."""
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 
 _LONGEST_WITH_COLON = 1500
@@ -55,4 +59,6 @@ def announces_action(text: str) -> bool:
         return False
     if colon:
         return not _SATISFYING.search(last)
-    return len(sentences) <= _MOST_SENTENCES and not _SATISFYING.search(text)
+    if len(sentences) > _MOST_SENTENCES or _CARRIED_OUT.search(last):
+        return False
+    return not _SATISFYING.search(text)

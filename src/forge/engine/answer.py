@@ -123,6 +123,15 @@ class Answer:
         ]
 
     @property
+    def shows_nothing(self) -> bool:
+        """Whether a constrained answer has no text for the user, nor has begun one."""
+        return (
+            self.constrained is not None
+            and not self.constrained.inside_respond
+            and not self.plain_text.strip()
+        )
+
+    @property
     def has_cut_call(self) -> bool:
         """Whether the last structured call's arguments are not whole JSON."""
         native = self.native_calls

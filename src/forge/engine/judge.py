@@ -83,10 +83,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
     """Judge a finished answer. ``level`` is the number that the next correction would have, from 1."""
-    calls = tuple(_check(call, rules, level) for call in answer.calls)
-    if rules.single_call:
-        calls = calls[:1]
-    if answer.finish_reason == "length" and calls and calls[-1].fault and not calls[-1].is_object:
+    written = answer.calls[:1] if rules.single_call else answer.calls
+    calls = tuple(_check(call, rules, level) for call in written)
+    if answer.finish_reason == "length" and calls and _may_be_cut(written[-1], calls[-1]):
         # The last call was cut off by the token limit: it is not executed, its complete siblings are.
         calls = calls[:-1]
         if not calls:
@@ -94,6 +93,12 @@ def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
     if calls:
         return _judge_calls(calls)
     return _judge_text(answer, rules, level)
+
+
+def _may_be_cut(written: WrittenCall, call: CheckedCall) -> bool:
+    """Whether the token limit fell into this call: before its arguments, which then look like none, or within."""
+    unbegun = isinstance(written.arguments, str) and not written.arguments.strip()
+    return unbegun or (call.fault is not None and not call.is_object)
 
 
 def _judge_calls(calls: tuple[CheckedCall, ...]) -> Verdict:

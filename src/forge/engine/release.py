@@ -68,6 +68,11 @@ class Release:
         text = message.removeprefix(shown)
         return self._show(TextDelta(text)) if text else []
 
+    def drop(self) -> None:
+        """The attempt counts for nothing: what is held of it is not shown."""
+        self._held = []
+        self._held_reasoning = []
+
     def end(self, *, keep_text: bool) -> list[Output]:
         """The attempt is accepted. Text beside calls is kept unless an earlier attempt has shown text already."""
         outputs: list[Output] = list(self._held_reasoning)

@@ -16,6 +16,7 @@ import msgspec
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
+    GUARD_FAILED,
     Attempt,
     CallDelta,
     CallReady,
@@ -128,6 +129,7 @@ class Turn:
         if len(self._records) == 0:
             raise error
         self._record(answer, "backend_failed", detail=str(error))
+        self._rejected_calls.append(())
         return self._give_up()
 
     # -- one attempt --------------------------------------------------------------------------------------
@@ -148,6 +150,8 @@ class Turn:
             return []
         assert isinstance(delta, Finish)
         answer.finish = delta
+        if not self._plan.guards:
+            return self._pass_on(answer, "unguarded")
         outputs = self._segments(answer, answer.end_text())
         return outputs + self._judge(answer)
 
@@ -175,14 +179,17 @@ class Turn:
         return outputs
 
     def _judge(self, answer: Answer) -> list[Output]:
-        if not self._plan.guards:
-            return self._pass_on(answer, "unguarded")
         verdict = judge(answer, self._plan.rules(announced=self._ladder.announced), level=self._ladder.level)
         return self._accept(answer, verdict) if verdict.accepted else self._reject(answer, verdict)
 
     # -- verdicts -----------------------------------------------------------------------------------------
 
     def _accept(self, answer: Answer, verdict: Verdict) -> list[Output]:
+        if self._records and answer.shows_nothing and not verdict.calls:
+            # Cut off before it said anything: an earlier attempt is more than that.
+            self._record(answer, "cut_off")
+            self._rejected_calls.append(())
+            return self._give_up()
         self._record(answer, "accepted", calls=verdict.calls)
         outputs = self._release.end(keep_text=not verdict.calls)
         real = [call for call in verdict.calls if not self._answers_by_respond(call)]
@@ -197,8 +204,7 @@ class Turn:
 
     def _reject(self, answer: Answer, verdict: Verdict) -> list[Output]:
         self._record(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
-        if verdict.calls:
-            self._rejected_calls.append(verdict.calls)
+        self._rejected_calls.append(verdict.calls)
         step = self._ladder.next(verdict)
         if step is None:
             return self._give_up()
@@ -216,6 +222,8 @@ class Turn:
         assert answer is not None
         assert first is not None
         if calls:
+            if calls != best_of(self._rejected_calls[-1:]):
+                self._release.drop()
             outputs = self._release.end(keep_text=False)
             for call in calls:
                 outputs.append(self._ready(call))
@@ -241,7 +249,7 @@ class Turn:
         if isinstance(delta, TextDelta) and (not answer.raw_text or answer.raw_text[-1] is not delta.text):
             answer.raw_text.append(delta.text)
         outputs = self._release.everything("".join(answer.raw_text))
-        self._records.append(Attempt(number=len(self._records) + 1, verdict="guard_failed", detail=detail))
+        self._records.append(Attempt(number=len(self._records) + 1, verdict=GUARD_FAILED, detail=detail))
         if isinstance(delta, Finish):
             answer.finish = delta
             outputs += self._pass_on(answer, "unguarded")

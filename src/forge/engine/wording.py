@@ -21,7 +21,8 @@ def broken_call(tools: Sequence[Tool], *, reason: str, name: str | None = None, 
     """The text looked like a tool call but gives none (``reason``: unknown_tool, unreadable or cut_off)."""
     names = [tool.name for tool in tools]
     closest = closest_names(name, names) if name and reason == "unknown_tool" else ()
-    return broken_call_nudge(reason, name, _names(tools), closest) + _example(tools, level)
+    meant = [tool for tool in tools if tool.name == name] or tools
+    return broken_call_nudge(reason, name, _names(tools), closest) + _example(meant, level)
 
 
 def unknown_tool(name: str, tools: Sequence[Tool], *, level: int) -> str:

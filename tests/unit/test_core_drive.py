@@ -1,0 +1,98 @@
+"""The driver of a guarded turn over a scripted backend."""
+
+import logging
+
+import pytest
+
+from forge.clients.backend import Backend
+from forge.core.capabilities import Capabilities
+from forge.core.drive import drive
+from forge.core.events import CallReady, Finish, Finished, TextDelta
+from forge.core.request import ChatMessage, Request, Text, Tool
+from forge.engine import Turn
+from forge.errors import BackendError, StreamError
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = Request(
+    messages=(ChatMessage(role="user", parts=(Text("hi"),)),),
+    tools=(Tool(name="list_files", parameters={"type": "object", "properties": {}}),),
+)
+STOP = Finish(reason="stop")
+UNKNOWN = '<tool_call>{"name": "nope", "arguments": {}}</tool_call>'
+GOOD = '<tool_call>{"name": "list_files", "arguments": {}}</tool_call>'
+
+
+class Scripted(Backend):
+    """Plays one list of deltas (or one error) for each exchange; ``closed`` counts those that were closed."""
+
+    def __init__(self, *attempts):
+        self.attempts = list(attempts)
+        self.closed = 0
+
+    async def capabilities(self):
+        return Capabilities()
+
+    async def exchange(self, request, *, headers=None):
+        try:
+            for step in self.attempts.pop(0):
+                if isinstance(step, Exception):
+                    raise step
+                yield step
+        finally:
+            self.closed += 1
+
+    async def aclose(self):
+        return
+
+
+async def outputs_of(backend, **options):
+    return [output async for output in drive(Turn(REQUEST, **options), backend)]
+
+
+async def test_attempts_follow_one_another_until_one_is_accepted():
+    backend = Scripted([TextDelta(UNKNOWN), STOP], [TextDelta(GOOD), STOP])
+
+    outputs = await outputs_of(backend)
+
+    assert [output.name for output in outputs if isinstance(output, CallReady)] == ["list_files"]
+    assert isinstance(outputs[-1], Finished)
+    assert (backend.attempts, backend.closed) == ([], 2)
+
+
+async def test_a_first_attempt_that_fails_is_the_callers_error():
+    with pytest.raises(BackendError):
+        await outputs_of(Scripted([BackendError(500, "broken")]))
+
+
+async def test_an_answer_without_an_end_is_an_error():
+    with pytest.raises(StreamError):
+        await outputs_of(Scripted([TextDelta("half")]))
+
+
+async def test_a_later_attempt_that_fails_leaves_the_first_answer():
+    outputs = await outputs_of(Scripted([TextDelta(UNKNOWN), STOP], [BackendError(500, "broken")]))
+
+    assert "".join(output.text for output in outputs if isinstance(output, TextDelta)) == UNKNOWN
+    assert isinstance(outputs[-1], Finished)
+
+
+async def test_a_consumer_that_stops_closes_the_exchange():
+    backend = Scripted([TextDelta("one "), TextDelta("two "), STOP])
+    outputs = drive(Turn(REQUEST), backend)
+
+    await anext(outputs)
+    await outputs.aclose()
+
+    assert backend.closed == 1
+
+
+async def test_a_fault_of_a_guard_is_logged(caplog):
+    def no_id():
+        raise RuntimeError("boom")
+
+    with caplog.at_level(logging.ERROR):
+        outputs = await outputs_of(Scripted([TextDelta(GOOD), STOP]), new_id=no_id)
+
+    assert outputs[0] == TextDelta(GOOD)
+    assert ["RuntimeError: boom" in record.message for record in caplog.records] == [True]
