@@ -48,6 +48,28 @@ async def test_a_backend_that_only_knows_its_own_model_gets_that():
     assert json.loads(body)["model"] == "served"
 
 
+async def test_earlier_calls_that_no_server_would_take_are_mended_also_where_nothing_is_guarded():
+    s = service()
+    broken = b'{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\\"a\\": "}}'
+    sent = b'{"messages": [{"role": "user",  "content": "x"}, {"role": "assistant", "tool_calls": [%b]}], "x":1.50}'
+
+    body = await s.forwarded_body(OpenAIDoor().decode(sent % broken), sent % broken)
+
+    call = json.loads(body)["messages"][1]["tool_calls"][0]
+    assert isinstance(json.loads(call["function"]["arguments"]), dict)
+    assert b'{"role": "user",  "content": "x"}' in body
+    assert body.endswith(b'"x":1.50}')
+
+
+async def test_a_model_is_put_also_into_a_body_that_strict_parsers_refuse():
+    s = service(model="c")
+    sent = b'{"messages":[{"role":"user","content":"\\ud83d"}],"x":NaN}'
+
+    body = await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent)
+
+    assert json.loads(body)["model"] == "c"
+
+
 @pytest.mark.parametrize(
     ("backend", "given", "expected"),
     [

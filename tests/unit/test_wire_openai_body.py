@@ -208,10 +208,11 @@ def test_an_untouched_neighbour_keeps_its_bytes_when_a_call_is_mended():
     assert b'"arguments":  "{ \\"b\\": 2 }"' in encode_request(decode_request(body))
 
 
-def test_a_call_without_a_type_gets_one():
+@pytest.mark.parametrize("content", [None, [{"type": "text", "text": '"type":"function"'}]])
+def test_a_call_without_a_type_gets_one(content):
     calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]
 
-    sent = encoded(request_of(messages=[{"role": "assistant", "content": None, "tool_calls": calls}]))
+    sent = encoded(request_of(messages=[{"role": "assistant", "content": content, "tool_calls": calls}]))
 
     assert sent["messages"][0]["tool_calls"] == [{"type": "function", **calls[0]}]
 

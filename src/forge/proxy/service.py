@@ -13,6 +13,7 @@ from forge.engine.policy import Policy
 from forge.proxy.backends import KINDS
 from forge.proxy.courier import Courier
 from forge.proxy.settings import Settings
+from forge.wire.openai import mended_messages, top_level_fields
 
 
 class Service:
@@ -32,7 +33,9 @@ class Service:
         return request
 
     async def forwarded_body(self, request: Request, body: bytes) -> bytes:
-        """The caller's own bytes for the pass-through road, with the model put in that the backend must be given.
+        """The caller's own bytes for the pass-through road; changed in them is only what the backend would refuse.
+
+        That is the model, where it must be given another one, and earlier calls whose arguments are not JSON.
 
         Raises:
             ForgeError: the backend only knows its own model, and cannot be asked for its name.
@@ -41,14 +44,19 @@ class Service:
         if self.kind.names_its_model:
             model = (await self.backend.capabilities()).model
         elif request.model != model:
+            model = None
+        messages = mended_messages(request.messages)
+        if model is None and messages is None:
             return body
-        if model is None:
-            return body
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        fields = top_level_fields(body)
+        given = dict(fields)
+        if messages is not None:
+            fields["messages"] = msgspec.Raw(messages)
         named = bytes(fields.get("model", b"null"))
-        if named == msgspec.json.encode(model) or (named != b"null" and not self.kind.names_its_model):
-            return body
-        return msgspec.json.encode({"model": model} | fields | {"model": model})
+        if model is not None and (named == b"null" or self.kind.names_its_model):
+            fields = {"model": msgspec.Raw(msgspec.json.encode(model))} | fields
+            fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+        return body if fields == given else msgspec.json.encode(fields)
 
     def credentials(self, given: Mapping[str, str], slot: str) -> Mapping[str, str]:
         """The caller's credentials as the backend takes them; ``slot`` is where the caller's protocol has them."""

@@ -1,6 +1,6 @@
 """The chat-completions protocol: requests and answers, both ways, sans-I/O. The front of the ``openai_*`` modules."""
 
-from forge.wire.openai_body import encode_messages, encode_request, encode_tool
+from forge.wire.openai_body import encode_messages, encode_request, encode_tool, mended_messages
 from forge.wire.openai_emit import (
     DONE_EVENT,
     HEARTBEAT,
@@ -11,7 +11,7 @@ from forge.wire.openai_emit import (
     encode_error_event,
     encode_usage,
 )
-from forge.wire.openai_request import REASONING_FIELDS, decode_request
+from forge.wire.openai_request import REASONING_FIELDS, decode_request, top_level_fields
 from forge.wire.openai_response import ChunkDecoder, decode_response, read_usage
 
 __all__ = [
@@ -30,5 +30,7 @@ __all__ = [
     "encode_request",
     "encode_tool",
     "encode_usage",
+    "mended_messages",
     "read_usage",
+    "top_level_fields",
 ]

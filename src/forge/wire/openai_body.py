@@ -6,6 +6,7 @@ bracket that closes its messages: a retry only appends, and a server's prompt ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,6 +34,7 @@ _OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stre
 _NO_SCHEMA = {"type": "object", "properties": {}}
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
+_FUNCTION_TYPE = re.compile(rb'"type"\s*:\s*"function"')
 _NO_FIELDS: Mapping[str, bytes] = {}
 
 
@@ -122,12 +124,22 @@ def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes]:
     return encoded
 
 
+def mended_messages(messages: Iterable[ChatMessage]) -> bytes | None:
+    """The JSON array of a caller's messages where a call in them had to be mended; None where they may stay."""
+    messages = tuple(messages)
+    callers = (m for m in messages if m.raw is not None and m.protocol is Protocol.OPENAI)
+    if all(_sound(message, bytes(message.raw or b"")) for message in callers):
+        return None
+    return b"[%b]" % b",".join(encode_messages(messages))
+
+
 def _sound(message: ChatMessage, raw: bytes) -> bool:
     calls = [part for part in message.parts if isinstance(part, Call)]
     if not calls:
         return True
-    # Quotes inside arguments are escaped, so this finds the calls' own members.
-    return raw.count(b'"type"') >= len(calls) and all(is_json(call.arguments) for call in calls)
+    # Quotes inside strings are escaped, so this finds the calls' own members; content parts are of other types.
+    typed = len(_FUNCTION_TYPE.findall(raw))
+    return typed >= len(calls) and all(is_json(call.arguments) for call in calls)
 
 
 def _with_sound_calls(raw: bytes) -> bytes:

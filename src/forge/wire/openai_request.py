@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -29,7 +29,6 @@ REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 _NULL = b"null"
 _CHOICE_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
-_Fields: TypeAlias = dict[str, Raw]
 
 
 class _Function(Struct):
@@ -77,7 +76,7 @@ def decode_request(body: bytes) -> Request:
     Raises:
         RequestError: what is wrong, with the path of the field in ``param``.
     """
-    fields = _top_level(body)
+    fields = top_level_fields(body)
     messages = _messages(fields.pop("messages", None))
     tools_raw = _given(fields.pop("tools", None))
     model = _given(fields.pop("model", None))
@@ -95,7 +94,12 @@ def decode_request(body: bytes) -> Request:
     )
 
 
-def _top_level(body: bytes) -> _Fields:
+def top_level_fields(body: bytes) -> dict[str, Raw]:
+    """The fields of a body, undecoded and in order.
+
+    Raises:
+        RequestError: it is no JSON object.
+    """
     try:
         return _decode_fields(body)
     except msgspec.ValidationError:
