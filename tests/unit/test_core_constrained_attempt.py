@@ -3,7 +3,7 @@
 import pytest
 
 from forge.clients.backend import Backend
-from forge.clients.base import TokenUsage, _capture_usage
+from forge.clients.base import ChunkType, TokenUsage, _capture_usage
 from forge.context import ContextManager, NoCompact
 from forge.core.calls import TextResponse, ToolCall
 from forge.core.capabilities import Capabilities
@@ -106,3 +106,22 @@ async def test_the_last_attempt_of_a_run_is_constrained(retries, sends):
     result = await runner.run_detailed(workflow, "task")
     assert (result.value, server.sends, len(server.requests)) == ("red", sends, 1)
     assert [call.constrained for call in result.report.model_calls] == [False] * sends + [True]
+
+
+async def test_a_stream_ends_with_its_final_chunk_also_where_the_last_attempt_is_constrained():
+    chunks = []
+
+    async def note(chunk):
+        chunks.append(chunk)
+
+    workflow = Workflow.from_tools([pick], terminal_tool="pick")
+    context = ContextManager(NoCompact(), None)
+    runner = WorkflowRunner(
+        Server(CALL), context, max_retries_per_step=0, stream=True, on_chunk=note, max_iterations=1
+    )
+
+    await runner.run(workflow, "task")
+
+    assert [(chunk.type, chunk.response) for chunk in chunks] == [
+        (ChunkType.FINAL, [ToolCall("pick", {"colour": "red"})])
+    ]

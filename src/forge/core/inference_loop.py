@@ -228,7 +228,11 @@ class Inference:
 
     async def _ask_constrained(self, outgoing: list[dict[str, Any]]) -> Answered:
         fields = {**(self.extras.passthrough or {}), **(self.extras.sampling or {})}
-        return await constrained_attempt(self.client, outgoing, self.tools, fields, self.headers)
+        answered = await constrained_attempt(self.client, outgoing, self.tools, fields, self.headers)
+        if self.watchers.on_chunk is not None:
+            # It is not streamed: what is half written may still turn out to be cut off. But it ends like any other.
+            await self.watchers.on_chunk(StreamChunk(ChunkType.FINAL, response=answered.response))
+        return answered
 
     async def _ask(self, outgoing: list[dict[str, Any]]) -> Answered:
         # Users' doubles take exactly these keywords; what is optional is passed only when it is given.
