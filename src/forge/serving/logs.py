@@ -8,6 +8,7 @@ import re
 import time
 from pathlib import Path
 
+from forge.errors import ServerStartError
 from forge.serving.paths import cache_dir
 
 KEPT_LOGS = 20
@@ -21,9 +22,19 @@ _FOLLOW_UP = re.compile(r"exiting due to|failed to init server|cleaning up", re.
 
 
 def new_log_path(name: str) -> Path:
-    """A fresh path for the log of a server called ``name``; old logs beyond the newest few are deleted."""
+    """A fresh path for the log of a server called ``name``; old logs beyond the newest few are deleted.
+
+    Raises:
+        ServerStartError: there is no place for logs.
+    """
     folder = cache_dir() / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ServerStartError(
+            f"no log can be written below {folder}: {error.strerror or error}",
+            hint="Set FORGE_CACHE_DIR to a folder that you may write to.",
+        ) from error
     stamp = time.strftime("%Y%m%d-%H%M%S")
     path = folder / f"{name}-{stamp}-{os.getpid()}-{next(_numbers)}.log"
     ours = sorted(folder.glob(f"{name}-*.log"), key=_modified, reverse=True)

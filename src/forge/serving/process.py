@@ -81,11 +81,12 @@ class ChildServer:
             stdin.close()  # the guard's lifeline
         try:
             await asyncio.wait_for(self._process.wait(), self.launch.grace + _GUARD_MARGIN)
-        except (TimeoutError, asyncio.CancelledError):
+        except (TimeoutError, asyncio.CancelledError) as error:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
-            raise
+            if isinstance(error, asyncio.CancelledError):
+                raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -119,8 +120,14 @@ async def start(launch: Launch, readiness: Readiness) -> tuple[ChildServer, str]
 
 
 async def _spawn(launch: Launch) -> ChildServer:
-    launch.log_path.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log_path.open("ab") as log:
+    try:
+        launch.log_path.parent.mkdir(parents=True, exist_ok=True)
+        log = launch.log_path.open("ab")
+    except OSError as error:
+        raise ServerStartError(
+            f"{launch.name} cannot write its log {launch.log_path}: {error.strerror or error}"
+        ) from error
+    with log:
         process = await asyncio.create_subprocess_exec(
             # -I -S: the guard needs nothing but the standard library, and must not pick up a stranger's modules.
             sys.executable,
