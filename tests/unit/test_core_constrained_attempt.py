@@ -28,8 +28,9 @@ class Server(Backend):
 
     api_format = "openai"
 
-    def __init__(self, *texts, constrains=True):
+    def __init__(self, *texts, constrains=True, reason="stop"):
         self.texts = list(texts)
+        self.reason = reason
         self.constrains = constrains
         self.requests = []
         self.sends = 0
@@ -41,7 +42,7 @@ class Server(Backend):
         self.requests.append(request)
         yield TextDelta(self.texts[len(self.requests) - 1])
         yield Usage(prompt_tokens=10, completion_tokens=3)
-        yield Finish(reason="stop")
+        yield Finish(reason=self.reason)
 
     async def send(self, messages, **options):
         self.sends += 1
@@ -67,29 +68,47 @@ async def test_a_call_and_its_usage():
     assert bytes(request.options["temperature"]) == b"0"
 
 
-async def test_a_cut_off_call_is_tried_again_with_short_texts():
-    server = Server(CALL[:30], CALL)
+RAN_AWAY = '{"name": "pick", "arguments": {"colour": "' + "the red of the " * 12
+
+
+async def test_a_call_that_ran_away_is_tried_again_with_short_texts():
+    server = Server(RAN_AWAY, CALL, reason="length")
     with _capture_usage() as captured:
         response, broken = await constrained_attempt(server, MESSAGES, [pick], {})
     assert (response, broken) == ([ToolCall("pick", {"colour": "red"})], None)
     assert captured.usage == TokenUsage(10, 6, 16)
-    assert [r.constraint.longest_text is None for r in server.requests] == [True, False]
-    server = Server("half", "again")
-    assert (await constrained_attempt(server, MESSAGES, [pick], {})).response == TextResponse("again")
+    assert [r.constraint.longest_text for r in server.requests] == [None, 80]
 
 
-async def test_a_call_that_our_own_bound_cut_is_no_call():
-    long, short = (f'{{"name": "pick", "arguments": {{"colour": "{"x" * n}"}}}}' for n in (256, 80))
-    server = Server(long, CALL)
+async def test_what_the_token_limit_cut_is_not_tried_again():
+    server = Server("half a call", CALL, reason="length")
+    assert (await constrained_attempt(server, MESSAGES, [pick], {})).response == TextResponse("half a call")
+    assert len(server.requests) == 1
+
+
+def long_call(length):
+    return f'{{"name": "pick", "arguments": {{"colour": "{long_text(length)}"}}}}'
+
+
+def long_text(length):
+    return " ".join(str(n * n) for n in range(2000))[:length]
+
+
+async def test_a_call_that_outgrew_our_own_bound_gets_a_wider_one():
+    server = Server(long_call(256), long_call(700))
     response, _ = await constrained_attempt(server, MESSAGES, [pick], {})
-    assert response == [ToolCall("pick", {"colour": "red"})]
-    server = Server(long, short)
+    assert response == [ToolCall("pick", {"colour": long_text(700)})]
+    assert [r.constraint.longest_text for r in server.requests] == [None, 4096]
+
+
+async def test_a_call_that_our_own_bound_cut_is_never_run():
+    server = Server(long_call(256), long_call(4096))
     workflow = Workflow.from_tools([pick], terminal_tool="pick")
     runner = WorkflowRunner(server, ContextManager(NoCompact(), None), max_retries_per_step=0)
     with pytest.raises(ToolCallError) as caught:
         await runner.run(workflow, "task")
     assert caught.value.completed_steps == []
-    assert caught.value.raw_response == short
+    assert caught.value.raw_response == long_call(4096)
 
 
 async def test_only_real_backends_that_can_are_asked():

@@ -402,7 +402,7 @@ def test_a_constrained_call_that_ran_away_is_asked_for_again_with_short_texts(fi
     assert loose.longest_text is None
     assert tight.longest_text is not None
     assert played.requests[1].messages == played.requests[0].messages
-    assert played.reasons == ["ran_away"]
+    assert played.reasons == ["text_bound"]
     assert played.calls == [("get_weather", {"city": "the city of the"})]
     assert played.text == ""
 
@@ -430,31 +430,39 @@ def whole(city: str) -> str:
     return json.dumps({"name": "get_weather", "arguments": {"city": city}})
 
 
-def test_a_call_that_our_bound_cut_is_treated_as_cut_off() -> None:
+def test_a_call_that_outgrew_our_bound_is_asked_for_again_with_a_wider_one() -> None:
     """It looks whole, but nobody asked for half a text."""
-    long = " ".join(str(n * n) for n in range(200))[:256]
+    long = " ".join(str(n * n) for n in range(200))
 
-    played = play(ask(ToolChoice("required")), text_attempt(whole(long)))
+    played = play(
+        ask(ToolChoice("required")), text_attempt(whole(long[:256])), text_attempt(whole(long[:700]))
+    )
+
+    constraint = played.requests[1].constraint
+    assert constraint is not None
+    assert constraint.longest_text == 4096
+    assert played.calls == [("get_weather", {"city": long[:700]})]
+
+
+def test_a_call_that_outgrew_the_wider_bound_as_well_is_cut_off() -> None:
+    long = " ".join(str(n * n) for n in range(2000))
+
+    played = play(
+        ask(ToolChoice("required")), text_attempt(whole(long[:256])), text_attempt(whole(long[:4096]))
+    )
 
     assert played.calls == []
     assert (played.end.reason, played.text) == ("length", "")
 
 
 def test_a_call_that_ran_away_into_our_bound_is_asked_for_again_with_short_texts() -> None:
-    played = play(
-        ask(ToolChoice("required")),
-        text_attempt(whole(("the city of the " * 20)[:256])),
-        text_attempt(whole("Paris")),
-    )
+    """The curbed text may fill its bound: what went round in circles has nothing to lose."""
+    ran_away = text_attempt(whole(("the city of the " * 20)[:256]))
 
-    assert played.reasons == ["ran_away"]
-    assert played.calls == [("get_weather", {"city": "Paris"})]
-    again = play(
-        ask(ToolChoice("required")),
-        text_attempt(whole(("the city of the " * 20)[:256])),
-        text_attempt(whole("the city of the " * 5)),
-    )
-    assert (again.calls, again.end.reason) == ([], "length")
+    played = play(ask(ToolChoice("required")), ran_away, text_attempt(whole("the city of the " * 5)))
+
+    assert played.reasons == ["text_bound"]
+    assert played.calls == [("get_weather", {"city": "the city of the " * 5})]
 
 
 def test_named_constrains_to_that_tool() -> None:

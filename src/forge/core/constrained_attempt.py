@@ -11,11 +11,11 @@ import msgspec
 from forge.clients.backend import Backend
 from forge.clients.base import TokenUsage, decode_tool_args, format_tool
 from forge.core.calls import CallSource, LLMResponse, TextResponse, ToolCall
-from forge.core.events import CallDelta, Delta, TextDelta, Usage
+from forge.core.events import CallDelta, Delta, Finish, TextDelta, Usage
 from forge.core.request import Constraint, Request
-from forge.dialects.reply import RejectedSegment, Reply
+from forge.dialects.reply import RejectedSegment
 from forge.engine.constrained import ConstrainedReader
-from forge.engine.ladder import SHORT_TEXT
+from forge.engine.runaway import next_text_bound
 from forge.schema.spec import as_tools
 from forge.wire.json_text import dumps
 from forge.wire.openai import decode_request
@@ -59,37 +59,42 @@ async def constrained_attempt(
     body = {**options, "tools": [format_tool(tool) for tool in tools], "messages": list(messages)}
     request = decode_request(dumps(body))
     offered = as_tools(tools)
-    text, usage, reply = "", Usage(), Reply()
-    calls: list[ToolCall] = []
-    # What cannot be malformed can still be cut off, when the model finds no end to a text; then texts are bounded.
-    for longest_text in (None, SHORT_TEXT):
-        constraint = Constraint(tools=offered, longest_text=longest_text)
-        text, calls, used = await _read(
-            client, msgspec.structs.replace(request, constraint=constraint), headers
-        )
-        usage = _sum(usage, used)
-        if calls:
-            break
-        reader = ConstrainedReader(offered, longest_text=longest_text)
-        reader.feed(text)
+    written = 0
+    text_bound: int | None = None
+    while True:
+        constraint = Constraint(tools=offered, longest_text=text_bound)
+        answer = await _read(client, msgspec.structs.replace(request, constraint=constraint), headers)
+        written += answer.usage.completion_tokens
+        reader = ConstrainedReader(offered, longest_text=text_bound)
+        reader.feed(answer.text)
         reply = reader.finish()
-        if reply.calls:
-            break
-    if usage.prompt_tokens:
-        TokenUsage(
-            usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
+        again = next_text_bound(
+            answer.text, cut_by_token_limit=answer.finish_reason == "length", cut_by_bound=reader.cut_by_bound
         )
-    broken = reply.rejected[0] if reply.rejected and not calls else None
-    return Answered(calls or reply.calls or TextResponse(text), broken)
+        if answer.calls or reply.calls or text_bound is not None or again is None:
+            break
+        text_bound = again
+    prompt = answer.usage.prompt_tokens  # the prompts are the same, so the context holds it once
+    if prompt:
+        TokenUsage(prompt, written, prompt + written)
+    broken = reply.rejected[0] if reply.rejected and not answer.calls else None
+    return Answered(answer.calls or reply.calls or TextResponse(answer.text), broken)
 
 
-async def _read(
-    client: Backend, request: Request, headers: Mapping[str, str] | None
-) -> tuple[str, list[ToolCall], Usage]:
-    """The text of one answer, its calls where the backend forces structured ones, and its usage."""
+class _Answer(NamedTuple):
+    """One answer as it was written; ``calls`` where the backend forces structured ones."""
+
+    text: str
+    calls: list[ToolCall]
+    usage: Usage
+    finish_reason: str
+
+
+async def _read(client: Backend, request: Request, headers: Mapping[str, str] | None) -> _Answer:
     text: list[str] = []
     calls: dict[int, ToolCall] = {}
     usage = Usage()
+    reason = "stop"
     exchange = cast("AsyncGenerator[Delta, None]", client.exchange(request, headers=headers))
     async with aclosing(exchange) as deltas:
         async for delta in deltas:
@@ -102,14 +107,8 @@ async def _read(
                 call.args += delta.arguments
             elif isinstance(delta, Usage):
                 usage = delta
+            elif isinstance(delta, Finish):
+                reason = delta.reason
     for call in calls.values():
         call.args = decode_tool_args(call.args)
-    return "".join(text), [calls[index] for index in sorted(calls)], usage
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    # The context is as full as the last prompt was; generation adds up.
-    return Usage(
-        prompt_tokens=second.prompt_tokens or first.prompt_tokens,
-        completion_tokens=first.completion_tokens + second.completion_tokens,
-    )
+    return _Answer("".join(text), [calls[index] for index in sorted(calls)], usage, reason)

@@ -15,7 +15,7 @@ from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
 from forge.dialects.toolbox import toolbox_of
 from forge.engine.constrained import ConstrainedReader
-from forge.engine.runaway import runs_in_circles
+from forge.engine.runaway import next_text_bound
 
 
 class WrittenCall(Struct, kw_only=True):
@@ -44,7 +44,7 @@ class Answer:
         longest_text: int | None = None,
     ) -> None:
         self.constrained = ConstrainedReader(tools, longest_text=longest_text) if constrained else None
-        self._short_texts = longest_text is not None
+        self._bounded_anew = longest_text is not None
         self._tools = tools
         self._scans = scan
         self._scanner: ConstrainedReader | ReplyScanner | None = self.constrained
@@ -142,14 +142,16 @@ class Answer:
         return False
 
     @property
-    def ran_away(self) -> bool:
-        """Whether a constrained call was cut off after one of its texts had gone round in circles."""
-        if self.constrained is None or self._short_texts or self.constrained.inside_respond:
-            return False
-        if self.finish_reason != "length":
-            return False
-        # One text may have run into its bound and left too few tokens for the next ones.
-        return any(runs_in_circles(piece) for piece in "".join(self.raw_text).split('"'))
+    def next_text_bound(self) -> int | None:
+        """The bound on texts with which a constrained call that did not fit is asked for again, once."""
+        constrained = self.constrained
+        if constrained is None or self._bounded_anew or constrained.inside_respond:
+            return None
+        return next_text_bound(
+            "".join(self.raw_text),
+            cut_by_token_limit=self.finish is not None and self.finish.reason == "length",
+            cut_by_bound=constrained.cut_by_bound,
+        )
 
     @property
     def finish_reason(self) -> str:

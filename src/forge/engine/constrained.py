@@ -15,6 +15,7 @@ from typing import Final
 from forge.core.calls import CallSource, ToolCall
 from forge.dialects.reply import CallSegment, RejectedSegment, Reply
 from forge.dialects.scanner import parse_tool_calls
+from forge.engine.runaway import CURBED_TEXT
 from forge.schema.filled import fills_a_bound
 from forge.schema.spec import as_tools
 
@@ -27,7 +28,8 @@ class ConstrainedReader:
     """Same interface as the reply scanner.
 
     ``longest_text`` is the constraint's. ``cut_by_bound`` is known at the end: the answer is whole JSON, but a text in
-    it fills a bound that only the constraint had, so it counts as cut off.
+    it fills a bound that only the constraint had, so it counts as cut off. A curbed text may fill its bound: it
+    went round in circles before, and nothing is lost.
     """
 
     def __init__(self, tools: Iterable[object] = (), *, longest_text: int | None = None) -> None:
@@ -77,7 +79,8 @@ class ConstrainedReader:
             return Reply((RejectedSegment(text=text, reason="unreadable", notation=NOTATION),))
         arguments = value.get("arguments")
         tool = next((tool for tool in self._tools if tool.name == name), None)
-        if tool is not None and fills_a_bound(tool, arguments, longest_text=self._longest_text):
+        curbed = self._longest_text is not None and self._longest_text <= CURBED_TEXT
+        if tool and not curbed and fills_a_bound(tool, arguments, longest_text=self._longest_text):
             self.cut_by_bound = True
             return Reply((RejectedSegment(text=text, reason="cut_off", notation=NOTATION, name=name),))
         source = CallSource(NOTATION, (0, len(text)))

@@ -60,8 +60,9 @@ class CheckedCall(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """``reason`` is "accepted" or the code of what is wrong.
 
-    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, ran_away.
-    ``correction`` is the text for a user message when there is no call that it could answer.
+    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, text_bound.
+    ``correction`` is the text for a user message when there is no call that it could answer. ``text_bound`` (for
+    text_bound only): the longest text of the next attempt.
     """
 
     accepted: bool
@@ -69,6 +70,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     calls: tuple[CheckedCall, ...] = ()
     correction: str = ""
     detail: str = ""
+    text_bound: int | None = None
 
     @property
     def tried_to_call(self) -> bool:
@@ -124,9 +126,12 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
         return Verdict(
             accepted=True, reason="accepted"
         )  # content_filter and the like are the backend's verdict
-    if answer.ran_away:
+    if bound := answer.next_text_bound:
         return Verdict(
-            accepted=False, reason="ran_away", detail="a text repeated itself until the token limit"
+            accepted=False,
+            reason="text_bound",
+            text_bound=bound,
+            detail=f"a text did not fit; asking again with texts of at most {bound} characters",
         )
     fault = text_fault(
         answer.text,

@@ -8,19 +8,16 @@ from forge.engine.budget import Budget
 from forge.engine.judge import Verdict
 from forge.engine.policy import Policy
 
-SHORT_TEXT = 80
-"""Characters of a text in an attempt that follows one which ran away: what such a model has to say is short."""
-
 
 class Step(Struct, frozen=True):
     """The next attempt.
 
-    ``constrain``: restrict decoding to the calls' schemas, if the backend can. ``short_texts``: and keep texts short.
-    ``correct``: tell the model what was wrong; an attempt that only ran away needs no words, only bounds.
+    ``constrain``: restrict decoding to the calls' schemas, if the backend can. ``text_bound``: and bound texts anew.
+    ``correct``: tell the model what was wrong; a call that only did not fit needs no words.
     """
 
     constrain: bool
-    short_texts: bool = False
+    text_bound: int | None = None
     correct: bool = True
 
 
@@ -50,6 +47,6 @@ class Ladder:
             self._announced += 1
         if budget.exhausted:
             return None
-        if verdict.reason == "ran_away":
-            return Step(constrain=True, short_texts=True, correct=False)
+        if verdict.text_bound is not None:
+            return Step(constrain=True, text_bound=verdict.text_bound, correct=False)
         return Step(constrain=budget.on_last_rung and verdict.tried_to_call)

@@ -36,7 +36,7 @@ from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment,
 from forge.engine.answer import Answer
 from forge.engine.correction import correction_messages
 from forge.engine.judge import CheckedCall, Verdict, best_of, judge
-from forge.engine.ladder import SHORT_TEXT, Ladder
+from forge.engine.ladder import Ladder
 from forge.engine.plan import Plan
 from forge.engine.policy import Policy
 from forge.engine.release import Release
@@ -212,7 +212,7 @@ class Turn:
             self._appended += correction_messages(answer, verdict, self._new_id)
         retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
         constrained = step.constrain and self._plan.can_constrain
-        return [retrying, self._send(constrained=constrained, short_texts=step.short_texts)]
+        return [retrying, self._send(constrained=constrained, text_bound=step.text_bound)]
 
     def _give_up(self) -> list[Output]:
         """Never worse than without Forge: the best calls so far, else the first answer as it was written."""
@@ -257,16 +257,17 @@ class Turn:
 
     # -- small parts --------------------------------------------------------------------------------------
 
-    def _send(self, *, constrained: bool, short_texts: bool = False) -> Send:
+    def _send(self, *, constrained: bool, text_bound: int | None = None) -> Send:
         plan = self._plan
-        longest = SHORT_TEXT if short_texts else None
-        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, longest_text=longest)
+        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, longest_text=text_bound)
         self._first = self._first or self._answer
         self._release.begin()
         request = msgspec.structs.replace(
             plan.request,
             messages=plan.request.messages + self._appended,
-            constraint=Constraint(tools=plan.callable_tools, longest_text=longest) if constrained else None,
+            constraint=Constraint(tools=plan.callable_tools, longest_text=text_bound)
+            if constrained
+            else None,
         )
         return Send(request=request, attempt=len(self._records) + 1)
 

@@ -52,8 +52,13 @@ def anything() -> dict[str, Any]:
     return {"anyOf": [*any_scalar()["anyOf"], items, record]}
 
 
-def bounded_text(schema: Mapping[str, Any], name: str) -> tuple[dict[str, Any], list[str]]:
-    """The string schema ``schema`` of the parameter ``name`` with a bound, and the keywords it had to drop."""
+def bounded_text(
+    schema: Mapping[str, Any], name: str, short_text: int = SHORT_TEXT
+) -> tuple[dict[str, Any], list[str]]:
+    """The string schema ``schema`` of the parameter ``name`` with a bound, and the keywords it had to drop.
+
+    ``short_text``: the bound for a parameter that does not sound as if it held a long text.
+    """
     given_up: list[str] = []
     pattern, form = schema.get("pattern"), schema.get("format")
     if pattern is not None and (not _PLAIN_PATTERN.fullmatch(pattern) or not _compiles(pattern)):
@@ -65,7 +70,7 @@ def bounded_text(schema: Mapping[str, Any], name: str) -> tuple[dict[str, Any], 
         pattern = _URI
     elif form is not None:
         given_up.append(f"format {form[:40]}")
-    bound = LONG_TEXT if _LONG_NAMES.search(name) else SHORT_TEXT
+    bound = LONG_TEXT if _LONG_NAMES.search(name) else short_text
     least = min(schema.get("minLength", 0), LONG_TEXT)
     most = max(min(schema.get("maxLength", bound), LONG_TEXT), least)
     result: dict[str, Any] = {"type": "string"}

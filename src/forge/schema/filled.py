@@ -23,7 +23,7 @@ def fills_a_bound(tool: Tool, arguments: object, *, longest_text: int | None = N
         arguments: decoded.
         longest_text: the bound that :func:`~forge.schema.lower.call_schema` was given.
     """
-    bounds = arguments_bounds(tool)
+    bounds = arguments_bounds(tool, longest_text=longest_text)
     return bounds is not None and _filled(bounds, arguments, longest_text)
 
 

@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from forge.core.request import Tool
 from forge.schema.bounded import (
+    LONG_TEXT,
     MAX_ITEMS,
     MAX_MEMBERS,
+    SHORT_TEXT,
     any_scalar,
     anything,
     bounded_number,
@@ -73,25 +75,31 @@ def call_schema(tools: Sequence[Tool], *, longest_text: int | None = None) -> Lo
     ordinary dict, so that a client can add its engine's own options, such as LLGuidance's
     ``"x-guidance": {"whitespace_flexible": False}``.
 
-    ``longest_text``: a tighter bound on all texts, in characters, where the schema asks for no longer ones.
+    ``longest_text``: another bound on all texts, in characters, where the schema asks for no other: a tighter one, or a
+    wider one (at most :data:`~forge.schema.bounded.LONG_TEXT`) for an answer that outgrew the usual bound.
     """
     given_up: list[str] = []
-    calls = [_call(tool, given_up) for tool in tools]
+    calls = [_call(tool, given_up, _short_text(longest_text)) for tool in tools]
     schema = calls[0] if len(calls) == 1 else {"anyOf": calls}
     if longest_text is not None:
         schema = with_short_texts(schema, longest_text)
     return Lowered(schema=schema, given_up=tuple(dict.fromkeys(given_up)))
 
 
-def arguments_bounds(tool: Tool) -> dict[str, Any] | None:
+def arguments_bounds(tool: Tool, *, longest_text: int | None = None) -> dict[str, Any] | None:
     """What :func:`call_schema` makes of a tool's parameters, with those limits marked that the tool set itself."""
     compiled = compile_schema(tool.parameters)
-    return _Lowering(compiled.schema, mark=True).lower({**compiled.schema, "type": "object"}, "", 0)
+    lowering = _Lowering(compiled.schema, mark=True, short_text=_short_text(longest_text))
+    return lowering.lower({**compiled.schema, "type": "object"}, "", 0)
 
 
-def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
+def _short_text(longest_text: int | None) -> int:
+    return max(SHORT_TEXT, min(longest_text or 0, LONG_TEXT))
+
+
+def _call(tool: Tool, given_up: list[str], short_text: int) -> dict[str, Any]:
     compiled = compile_schema(tool.parameters)
-    lowering = _Lowering(compiled.schema)
+    lowering = _Lowering(compiled.schema, short_text=short_text)
     arguments = lowering.lower({**compiled.schema, "type": "object"}, "", 0)
     if arguments is None:
         arguments = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -107,8 +115,9 @@ def _call(tool: Tool, given_up: list[str]) -> dict[str, Any]:
 class _Lowering:
     """``lower`` gives None for a subschema that cannot be written out any more; its holder does without it."""
 
-    def __init__(self, root: dict[str, Any], *, mark: bool = False) -> None:
+    def __init__(self, root: dict[str, Any], *, short_text: int, mark: bool = False) -> None:
         self.root = root
+        self._short_text = short_text
         self._mark = mark
         self.given_up: list[str] = []
         self.open: list[str] = []  # references being written out
@@ -206,7 +215,7 @@ class _Lowering:
             case "array":
                 return self._array(schema, where, depth)
             case "string":
-                text = self._scalar(bounded_text(schema, where.rpartition("/")[2]), where)
+                text = self._scalar(bounded_text(schema, where.rpartition("/")[2], self._short_text), where)
                 return self._marked(text, own=schema.get("maxLength", math.inf) == text["maxLength"])
             case "integer" | "number":
                 return self._scalar(bounded_number(schema, str(types)), where)
