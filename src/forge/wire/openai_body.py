@@ -51,14 +51,18 @@ def encode_request(
     Raises:
         RequestError: a message holds a content part of another protocol.
     """
-    fields = [b'"%b":%b' % (_key(name), value) for name, value in _head(request, defaults, tail)]
-    messages = b",".join(encode_messages(request.messages))
-    after = b"".join(b',"%b":%b' % (_key(name), value) for name, value in tail.items())
-    return b'{%b"messages":[%b]%b}' % (b"".join(field + b"," for field in fields), messages, after)
-
-
-def _key(name: str) -> bytes:
-    return dumps(name)[1:-1]
+    # One list of pieces, joined once: a long conversation is copied no oftener than it has to be.
+    pieces: list[bytes | Raw] = [b"{"]
+    for name, value in _head(request, defaults, tail):
+        pieces += (dumps(name), b":", value, b",")
+    pieces.append(b'"messages":[')
+    for number, message in enumerate(encode_messages(request.messages)):
+        pieces += (b",", message) if number else (message,)
+    pieces.append(b"]")
+    for name, value in tail.items():
+        pieces += (b",", dumps(name), b":", value)
+    pieces.append(b"}")
+    return b"".join(pieces)
 
 
 def _head(
@@ -77,7 +81,7 @@ def _head(
         yield "stream", b"true"
         yield "stream_options", _stream_options(request.options.get("stream_options"))
     if request.tools:
-        yield "tools", b"[%b]" % b",".join(encode_tool(tool) for tool in request.tools)
+        yield "tools", b"[%b]" % b",".join([encode_tool(tool) for tool in request.tools])
     if request.tool_choice is not None:
         yield "tool_choice", dumps(_tool_choice(request.tool_choice))
 
@@ -97,10 +101,10 @@ def _tool_choice(choice: ToolChoice) -> Any:
     return {"type": "function", "function": {"name": choice.name}}
 
 
-def encode_tool(tool: Tool) -> bytes:
+def encode_tool(tool: Tool) -> bytes | Raw:
     """One tool: the caller's bytes, or built from the neutral form."""
     if tool.raw is not None and tool.protocol is Protocol.OPENAI:
-        return bytes(tool.raw)
+        return tool.raw
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -112,15 +116,14 @@ def encode_tool(tool: Tool) -> bytes:
 # -- messages -----------------------------------------------------------------------------------------------
 
 
-def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes]:
-    """Wire messages. Each depends on its own message alone, so a longer history only adds to a shorter one."""
-    encoded: list[bytes] = []
+def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes | Raw]:
+    """Wire messages, those that need no change as they came. Each depends on its own message alone, so a longer history only adds to a shorter one."""
+    encoded: list[bytes | Raw] = []
     for message in messages:
         if message.raw is None or message.protocol is not Protocol.OPENAI:
             encoded.extend(_built(message))
         else:
-            raw = bytes(message.raw)
-            encoded.append(raw if _sound(message, raw) else _with_sound_calls(raw))
+            encoded.append(message.raw if _sound(message, message.raw) else _with_sound_calls(message.raw))
     return encoded
 
 
@@ -128,12 +131,12 @@ def mended_messages(messages: Iterable[ChatMessage]) -> bytes | None:
     """The JSON array of a caller's messages where a call in them had to be mended; None where they may stay."""
     messages = tuple(messages)
     callers = (m for m in messages if m.raw is not None and m.protocol is Protocol.OPENAI)
-    if all(_sound(message, bytes(message.raw or b"")) for message in callers):
+    if all(_sound(message, message.raw or Raw()) for message in callers):
         return None
     return b"[%b]" % b",".join(encode_messages(messages))
 
 
-def _sound(message: ChatMessage, raw: bytes) -> bool:
+def _sound(message: ChatMessage, raw: Raw) -> bool:
     calls = [part for part in message.parts if isinstance(part, Call)]
     if not calls:
         return True
@@ -142,7 +145,7 @@ def _sound(message: ChatMessage, raw: bytes) -> bool:
     return typed >= len(calls) and all(is_json(call.arguments) for call in calls)
 
 
-def _with_sound_calls(raw: bytes) -> bytes:
+def _with_sound_calls(raw: Raw) -> bytes:
     """The message with those calls mended that no server would take; all else as it was.
 
     llama-server fails the whole request (500) when an earlier call has no type or arguments that are not JSON.
