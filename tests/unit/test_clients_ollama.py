@@ -119,6 +119,17 @@ async def test_cards_are_asked_for_once():
         assert able.tool_choice_modes == {"auto", "none"}
 
 
+async def test_another_models_card_counts_for_its_requests():
+    request = Request(messages=(USER,), tools=(F,), model="other:1b")
+    async with ScriptedServer([OK], pages=PLAIN) as server:
+        client = OllamaClient("", server.url)
+        assert (await client.capabilities()).native_tools
+        async for _ in client.exchange(request):
+            pass
+        await client.aclose()
+        assert "tools" not in server.chats[0].json
+
+
 # -- tools --------------------------------------------------------------------------------------------------
 
 

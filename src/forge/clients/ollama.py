@@ -133,12 +133,9 @@ class OllamaClient(ModelClient):
     ) -> AsyncGenerator[list[Delta], None]:
         wire = msgspec.structs.replace(request, model=self._name(request.model))
         if wire.model != self.model:
-            able = msgspec.structs.replace(
-                able, native_tools=wire.model not in self._without_tools, thinks=None
-            )
-        return self._chat(
-            wire, self._encoded(wire if able.native_tools else as_prompted(wire), able), headers
-        )
+            able = await self._able_with(wire.model, headers)
+        body = self._encoded(wire if able.native_tools else as_prompted(wire), able)
+        return self._chat(wire, body, headers)
 
     async def _chat(
         self, request: Request, body: bytes, headers: Mapping[str, str]
