@@ -155,3 +155,11 @@ async def test_cancelling_during_a_real_model_call(client: LlamafileClient) -> N
         await runner(client, stream=True, on_chunk=first).run(
             WEATHER, "Tell me a very long story.", cancel_event=cancel
         )
+
+
+async def test_the_servers_tokenizer_counts(client: LlamafileClient) -> None:
+    """Dense text has far more tokens than a guess by its length says."""
+    plain, dense = "The weather in Paris is fine today. " * 20, "0x9f,-3.7e2;" * 60
+    counts = [await client.count_tokens(text) for text in (plain, dense)]
+    assert all(counts)
+    assert counts[0] / len(plain) < 0.35 < counts[1] / len(dense)

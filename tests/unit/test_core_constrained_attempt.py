@@ -11,7 +11,7 @@ from forge.core.constrained_attempt import can_constrain, constrained_attempt
 from forge.core.events import Finish, TextDelta, Usage
 from forge.core.runner import WorkflowRunner
 from forge.core.workflow import Workflow
-from forge.errors import ToolCallError
+from forge.errors import MaxIterationsError, ToolCallError
 from forge.tools import tool
 
 pytestmark = pytest.mark.anyio
@@ -144,3 +144,21 @@ async def test_a_stream_ends_with_its_final_chunk_also_where_the_last_attempt_is
     assert [(chunk.type, chunk.response) for chunk in chunks] == [
         (ChunkType.FINAL, [ToolCall("pick", {"colour": "red"})])
     ]
+
+
+@pytest.mark.parametrize("constrains", [True, False])
+async def test_an_example_is_shown_only_where_the_form_is_not_enforced(constrains):
+    """Small models copy what they are shown, placeholders included."""
+
+    class Prose(Server):
+        seen = ()
+
+        async def send(self, messages, **options):
+            self.seen = messages
+            return TextResponse("prose")
+
+    server = Prose(CALL, constrains=constrains)
+    runner = WorkflowRunner(server, ContextManager(NoCompact(), None), max_iterations=3)
+    with pytest.raises(MaxIterationsError):
+        await runner.run(Workflow.from_tools([pick], terminal_tool="pick"), "task")
+    assert ("arguments" in server.seen[-1]["content"]) is not constrains

@@ -285,3 +285,15 @@ async def test_long_texts_are_counted_by_the_clients_tokenizer(scripted, budget,
     assert client.counted == (asked if known else asked * 2)
     context.count_tools([])
     assert context.estimate_tokens(messages) == pytest.approx(tokens, abs=2)
+
+
+async def test_a_validator_may_take_text_for_an_answer(scripted):
+    result = await run_inference(
+        history(),
+        scripted(TextResponse("Let me read the file:"), TextResponse("It is done.")),
+        ContextManager(NoCompact(), None),
+        ResponseValidator(SPECS, text_policy="auto"),
+        ErrorTracker(),
+        SPECS,
+    )
+    assert (result.response, result.attempts) == (TextResponse("It is done."), 2)

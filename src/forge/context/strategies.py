@@ -139,12 +139,15 @@ class TieredCompact(CompactStrategy):
         scale = max(initial_tokens * BYTES_PER_TOKEN / max(size, 1), 1.0) / BYTES_PER_TOKEN
         result: list[Message] = messages
         source: list[Message] = messages
+        paired = paired_results(source)
+        rejected = _rejected_calls(source, end, paired)
         for phase, shrink in ((1, self._truncate), (2, _stub)):
             if phase == 2:
                 source, end, folded = fold(messages, end, step_hint)
-                size -= folded
-            paired = paired_results(source)
-            rejected = _rejected_calls(source, end, paired)
+                if folded:
+                    size -= folded
+                    paired = paired_results(source)
+                    rejected = _rejected_calls(source, end, paired)
             if phase == 1 and (size - self._most_saved(source, end, rejected)) * scale >= limits[0]:
                 continue  # phase 1 cannot be enough, so a long conversation is spared its cost
             result, saved = _without_corrections(source, end, paired, rejected, shrink)
