@@ -1,5 +1,6 @@
 import pytest
 
+from forge.dialects import parse_tool_calls
 from forge.dialects.context import Context, has_placeholder, is_placeholder
 
 
@@ -23,6 +24,20 @@ def after(text):
         "> ",
         "Should I run ",
         "Models write calls such as\n",
+        "You'd send something like:\n\n",
+        "The call would then be:\n\n",
+        "A request has this form:\n",
+        "Their calls look as follows:\n\n",
+        "One way to do it is:\n\n",
+        "Use it this way:\n\n",
+        "Here's how to call it yourself:\n\n",
+        "The README says to use\n\n",
+        "Your code should produce\n\n",
+        "In the log I see:\n",
+        "Did you mean\n",
+        "What does this do?\n\n",
+        "Expected output:\n",
+        "In my last message I wrote\n",
     ],
 )
 def test_example(text):
@@ -44,6 +59,14 @@ def test_example(text):
         "I can't answer without looking, so I'll run the query:\n",
         "I don't want to run the whole suite, so I'll run one test:\n",
         "I couldn't find it in the first file; trying the second one now:\n",
+        "I'll call it like this:\n\n",
+        "I'm looking this up like you asked.\n",
+        "As you can see, I need the dictionary.\n",
+        "Based on the docs you sent, I'll look it up:\n\n",
+        "You can ask me for more later. For now:\n\n",
+        "The user wants to know what it means.\n",
+        "Here is the tool call:\n\n",
+        "Executing:\n",
         "I'll create an example file for you:\n",
         "Instead of running everything, I will call one:\n",
         "Let me look at the previous run's log:\n",
@@ -92,3 +115,12 @@ def test_a_call_between_two_words_parts_them():
     assert context.shown("after") == "\nafter"
     context.cut()
     assert context.shown("more") == "more"
+
+
+def test_nothing_before_a_lone_closing_think_tag_speaks_about_what_follows():
+    reply = parse_tool_calls(
+        'I must not run f. For example:\n</think>\n<tool_call>{"name": "f", "arguments": {}}</tool_call>',
+        ["f"],
+    )
+
+    assert [call.tool for call in reply.calls] == ["f"]

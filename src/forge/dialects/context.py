@@ -13,14 +13,20 @@ BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
 _STRONG = re.compile(
-    r"\b(?:for (?:example|instance)\b|e\.g\.?|such as\b|like (?:this|so|the following|these)\b"
+    r"\b(?:for (?:example|instance)\b|e\.g\.?|such as\b|(?:something|anything|body|request|payload|object|message|string) like\b"
     r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?"
     r"(?=\s*(?:[:.,]|$|(?:of|is|are|call|request|format|syntax|below|above)\b))|(?:^|\s)examples?:"
-    r"|(?:call|request|message|format|syntax|reply|response|output|json|block|tag|one|it|this)"
-    r" (?:would |will |might |should |could )?looks? like"
+    r"|(?:call|request|message|format|syntax|reply|response|output|json|block|tag|one|it|this)s?"
+    r" (?:would |will |might |should |could )?(?:looks? (?:like|as follows)|reads?\b|is written|has (?:this|the following) (?:form|shape))"
+    r"|(?:typical|minimal|equivalent|canonical|generic|dummy) (?:\w+ )?(?:call|request|invocation|usage|json|xml|python|syntax)\b"
+    r"|(?:sample|expected|actual) (?:output|input|request|response|reply|result|call|json)\b|(?:copy and )?paste this\b"
+    r"|(?:last|previous|earlier) (?:message|reply|response|answer)s?\b"
+    r"|demo:|as an? (?:illustration|demonstration)\b|(?:one|another|the (?:right|usual|normal|proper)) way (?:to|of|is)\b"
+    r"|(?:use|call|invoke|try) (?:it|calling it|the function|this function) (?:this way|in|with|from|as follows)\b"
+    r"|(?:is|was) (?:this|that) what\b|did you mean\b|what (?:does|do|would) (?:this|that|these|it)\b"
     r"|(?:format|syntax|schema|template|shape|usage|documentation|docs|notation|convention|specification)"
     r" (?:is|are|for|of|looks?|shows?|says?|reads?|uses?|expects?)\b|usage:|syntax:|format:|template:"
-    r"|here(?:['’]s| is| are) (?:how|what) (?:you|one|it|a|an|the|that|such)\b"
+    r"|here(?:['’]s| is| are) (?:how|what) (?:you|one|it|a|an|the|that|such|to)\b"
     r"|here(?:['’]s| is| are) the (?:format|syntax|template|shape|way)\b"
     r"|hypothetical\w*|option [a-z0-9]\b|(?:two|three|four|several|these|following) (?:options|ways|alternatives)\b"
     r"|log (?:shows|says|contains)|(?:was|were) called with"
@@ -30,11 +36,16 @@ _STRONG = re.compile(
 )
 """The text shows, quotes or reports a call."""
 _WEAK = re.compile(
-    rf"\b(?:would (?:have|be|look|{_DO}|never|not)\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
+    rf"\b(?:would (?:then |just |simply )?(?:have|be|look|{_DO}|never|not)\b|you['’]d\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
     rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should (?:not|never)|shouldn['’]t|must not|do not|don['’]t|did not"
     rf"|didn['’]t|never|not going to|refus\w+ to|declin\w+ to) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
     rf"|(?:you|users?|one|agents?|models?|people|clients?|they|developers?) (?:can|could|may|might|would|should|must|need to|have to)"
-    rf" (?:\w+ )?{_DO}\b|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
+    rf" (?:\w+ )?(?:{_DO}|test|try|pass|type)\b|you (?:simply |just |then |only )?(?:call|pass|send|write|type|invoke)\b"
+    r"|your (?:\w+ )?(?:code|client|script|app|program|server|parser|test|request|body|payload|json|config)s? (?:should|must|would|can|could|may|might)\b"
+    r"|(?:the|an?) (?:tests?|readme|docs|documentation|manual|tutorial|article|page|issue|ticket|spec)"
+    r" (?:says?|said|contains?|shows?|quotes?|mentions?|suggests?|recommends?)\b"
+    r"|in the (?:\w+ )?(?:logs?|docs|readme|tests?|trace|transcript|documentation|manual|changelog) (?:i|we|you) (?:can )?(?:see|find|found|saw)\b"
+    r"|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
     r"|if (?:you|we|they) (?:had|wanted|were|would|ever|need)\b|if i (?:had|were)\b|(?:should|shall|may|can) i\b"
     r"|(?:do you want|would you like|want) (?:me )?to\b|imagin\w+|suppose\b|pretend\b)",
     re.IGNORECASE,
@@ -42,6 +53,12 @@ _WEAK = re.compile(
 """The text speaks about what is not done, unless it goes on to say what is (:data:`_ANNOUNCED`)."""
 _ANNOUNCED = re.compile(
     r"\b(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)|i am (?:going to|now)|now|so i|instead,? i|first)\b",
+    re.IGNORECASE,
+)
+_MANNER = re.compile(r"\blike (?:this|so|the following|these)\b", re.IGNORECASE)
+"""The text shows how a call is made, unless it says that it is being made (:data:`_MADE`)."""
+_MADE = re.compile(
+    rf"\b(?:i['’]ll|i will(?! not)|let me|i['’]m (?:going to|now)|i am (?:going to|now)) (?:\w+ ){{0,2}}?{_DO}\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
@@ -81,6 +98,12 @@ class Context:
             self.prose = True
         return text
 
+    def forget(self) -> None:
+        """What was shown turned out to be thinking: the answer begins here, and nothing before speaks about it."""
+        self._tail = ""
+        self.prose = False
+        self.seam = True
+
     def cut(self, *, call: bool = False) -> None:
         """Markup or a call was taken out: what follows stands as if on a line of its own."""
         if self._tail[-1:] != "\n":
@@ -119,6 +142,9 @@ class Context:
             return True
         sentence = self._sentence()
         if _STRONG.search(sentence):
+            return True
+        manner = _MANNER.search(sentence)
+        if manner is not None and not _MADE.search(sentence, 0, manner.start()):
             return True
         weak = _WEAK.search(sentence)
         return weak is not None and not _ANNOUNCED.search(sentence, weak.end())

@@ -97,6 +97,7 @@ def _lone(cur: Candidate) -> Generator[None, None, bool]:
     """A closing tag whose opening tag stood in the prompt. What came before was released already."""
     yield from cur.literal(THINK_CLOSERS)
     cur.drop()
+    cur.context.forget()
     return True
 
 
