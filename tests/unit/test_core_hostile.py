@@ -379,6 +379,42 @@ async def test_a_worker_that_dies_lets_go_of_all_who_wait():
         await worker.submit(None, "late")
 
 
+async def test_a_run_may_stop_its_own_worker():
+    before = asyncio.all_tasks()
+
+    class Stopping:
+        async def run(self, *_, cancel_event=None, **__):
+            await worker.stop()
+
+    worker = SlotWorker(Stopping())
+    await worker.start()
+    with pytest.raises(WorkflowCancelledError):
+        await worker.submit(None, "task")
+    with pytest.raises(WorkerStoppedError):
+        await worker.submit(None, "late")
+    await worker.stop()
+    assert asyncio.all_tasks() == before
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_starting_while_it_stops_starts_it_again(steps):
+    class Quick:
+        async def run(self, workflow, user_message, cancel_event=None, **_):
+            return user_message
+
+    worker = SlotWorker(Quick())
+    await worker.start()
+    stopping = asyncio.create_task(worker.stop())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    await worker.start()
+    await stopping
+    await worker.start()
+    async with asyncio.timeout(5):
+        assert await worker.submit(None, "task") == "task"
+    await worker.stop()
+
+
 # -- sync callers -------------------------------------------------------------------------------------------
 
 

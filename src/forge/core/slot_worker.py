@@ -62,7 +62,9 @@ class SlotWorker:
     # -- life -------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to work. Idempotent; also after :meth:`stop`."""
+        """Begin to work. Idempotent; also after :meth:`stop`, whose end it waits for."""
+        if self._stopped and self._worker_task is not None:
+            await asyncio.wait({self._worker_task})
         self._stopped = False
         if self._worker_task is None or self._worker_task.done():
             self._worker_task = asyncio.ensure_future(self._work())
@@ -80,10 +82,12 @@ class SlotWorker:
             self._running.cancel.set()
             # The runner ends by itself, with the conversation in its error; one that does not is cut off.
             await asyncio.wait({self._running.future}, timeout=_GRACE)
-        if self._worker_task is not None:
-            self._worker_task.cancel()
-            await asyncio.wait({self._worker_task})
-            self._worker_task = None
+        task = self._worker_task
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+            if self._worker_task is task:
+                self._worker_task = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -189,7 +193,8 @@ class SlotWorker:
             raise
 
     async def _work_on(self) -> None:
-        while True:
+        # A stop() that the run itself called is cancelled with the run, before it could end this task.
+        while not self._stopped:
             job = self._next()
             if job is None:
                 self._wake.clear()
