@@ -124,6 +124,35 @@ async def test_a_chat_without_tools_is_converted_too(name, text):
     assert chats[0].json["model"] == "asked-for"
 
 
+async def test_the_last_correction_forces_a_call():
+    scripts = [recordings.script(f"ollama/anthropic_{name}.json") for name in ("plain", "tools")]
+    body = chat(tool_choice={"type": "function", "function": {"name": "get_weather"}})
+    status, answer, chats = await through(
+        "anthropic", {}, scripts, body, headers={"Authorization": "Bearer k"}, max_retries=1
+    )
+
+    assert (status, read(answer)[2]) == (200, "tool_calls")
+    first, second = (sent.json["messages"] for sent in chats)
+    assert second[: len(first)] == first
+    assert [message["role"] for message in second] == ["user", "assistant", "user"]
+
+
+async def test_metadata_of_another_protocol_gets_its_key():
+    models = Script([b'{"data":[]}'])
+    async with (
+        ScriptedServer(pages={"/v1/models": models}) as server,
+        running_proxy(server.url, backend="anthropic") as proxy,
+        aiohttp.ClientSession() as session,
+        session.get(f"{proxy.url}/v1/models", headers={"Authorization": "Bearer k"}) as response,
+    ):
+        assert response.status == 200
+        sent = next(request for request in server.requests if request.target == "/v1/models")
+
+    assert sent.headers["x-api-key"] == "k"
+    assert sent.headers["anthropic-version"]
+    assert "authorization" not in sent.headers
+
+
 async def test_vllm_gets_the_name_that_it_serves():
     name = "vllm/smollm2-135m-hermes/chat_plain_stream.sse"
     for tools in (True, False):

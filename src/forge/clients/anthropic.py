@@ -22,7 +22,7 @@ from forge.wire.anthropic import Defaults, VerbatimRequest, encode_request
 from forge.wire.json_text import loads
 
 OFFICIAL_ROOT: Final = "https://api.anthropic.com"
-_VERSION: Final = {"anthropic-version": "2023-06-01"}
+VERSION: Final = {"anthropic-version": "2023-06-01"}
 
 
 class AnthropicClient(ModelClient):
@@ -57,7 +57,7 @@ class AnthropicClient(ModelClient):
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
         base = parse_url(base_url or os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL_ROOT)
-        given = {**_VERSION, **{name.lower(): value for name, value in (default_headers or {}).items()}}
+        given = {**VERSION, **{name.lower(): value for name, value in (default_headers or {}).items()}}
         slot = "x-api-key"
         if api_key is None and not credential_slots(given) and base.user is None:
             api_key, slot = _from_environment()

@@ -97,10 +97,13 @@ class MetadataEndpoint:
         """Answer one GET or HEAD."""
         head: Head = scope["forge.head"]
         path, query = scope["path"], scope["query_string"]
+        # Metadata routes are the same in all protocols: which one the caller speaks, only its key tells.
+        slot = "x-api-key" if "x-api-key" in head.credentials else "authorization"
+        credentials = self._service.credentials(head.credentials, slot)
         async with cancelled_with_client(receive):
             try:
                 async with self._service.courier.send(
-                    "GET", path, query=query, headers=head.credentials
+                    "GET", path, query=query, headers=credentials
                 ) as answer:
                     await send_json(
                         send, answer.status, await answer.read(), returned_headers(answer) or (JSON,)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from forge.clients.anthropic import AnthropicClient
+from forge.clients.anthropic import VERSION, AnthropicClient
 from forge.clients.backend import Backend
 from forge.clients.llamafile import LlamafileClient
 from forge.clients.ollama import OllamaClient
@@ -21,7 +21,7 @@ class BackendKind:
     ``forwards``: it has an OpenAI-shaped door of its own, so that requests in which nothing is guarded can pass
     byte for byte. ``names_its_model``: it refuses every model name but its own, which those requests then get.
     ``may_call_unasked``: it calls tools although ``tool_choice`` says "none", which its client sees to.
-    ``key_slot``: the header in which it looks for a key.
+    ``key_slot``: the header in which it looks for a key. ``headers``: what every request to it must carry.
     """
 
     client: Callable[[Settings, str], Backend]
@@ -29,6 +29,7 @@ class BackendKind:
     names_its_model: bool = False
     may_call_unasked: bool = False
     key_slot: str = "authorization"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def _llamafile(settings: Settings, url: str) -> Backend:
@@ -76,7 +77,7 @@ KINDS: Final[Mapping[str, BackendKind]] = {
     "ollama": BackendKind(_ollama, may_call_unasked=True),
     "vllm": BackendKind(_vllm, names_its_model=True),
     "openai": BackendKind(_llamafile),
-    "anthropic": BackendKind(_anthropic, forwards=False, key_slot="x-api-key"),
+    "anthropic": BackendKind(_anthropic, forwards=False, key_slot="x-api-key", headers=VERSION),
     "embedded": BackendKind(_llamafile),
 }
 

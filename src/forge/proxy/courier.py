@@ -33,9 +33,10 @@ class Courier:
         root = mount_root(url)
         self.shown_url = mask_url(root)
         self._root = URL(root, encoded=True)
-        self._own: dict[str, str] = {}
+        kind = KINDS[settings.kind]
+        self._own = dict(kind.headers)
         if settings.backend_api_key is not None:
-            self._own.update(in_slot(settings.backend_api_key, KINDS[settings.kind].key_slot))
+            self._own.update(in_slot(settings.backend_api_key, kind.key_slot))
         seconds = settings.backend_timeout
         self._transport = Transport(
             Timeouts(connect=min(_CONNECT_SECONDS, seconds), first_byte=seconds, between_bytes=seconds)
