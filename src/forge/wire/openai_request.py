@@ -22,6 +22,7 @@ from forge.core.request import (
     ToolChoice,
 )
 from forge.errors import RequestError
+from forge.wire.conversations import SHORTEST, Beginning, Conversations, is_mark
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
@@ -64,6 +65,7 @@ _decode_message = msgspec.json.Decoder(_Message).decode
 _decode_call = msgspec.json.Decoder(_Call).decode
 _decode_part = msgspec.json.Decoder(_ContentPart).decode
 _decode_string = msgspec.json.Decoder(str).decode
+_conversations = Conversations()
 
 
 def decode_request(body: bytes) -> Request:
@@ -76,8 +78,18 @@ def decode_request(body: bytes) -> Request:
     Raises:
         RequestError: what is wrong, with the path of the field in ``param``.
     """
-    fields = top_level_fields(body)
-    messages = _messages(fields.pop("messages", None))
+    known = _conversations.find(body) if len(body) > SHORTEST else None
+    if known is not None:
+        try:
+            return _decode(body, known)
+        except RequestError:
+            pass  # what is wrong, and where, shows in the whole
+    return _decode(body, None)
+
+
+def _decode(body: bytes, known: Beginning | None) -> Request:
+    fields = top_level_fields(body if known is None else known.shortened(body))
+    messages = _messages(fields.pop("messages", None), body, known)
     tools_raw = _given(fields.pop("tools", None))
     model = _given(fields.pop("model", None))
     stream = _given(fields.pop("stream", None))
@@ -136,7 +148,7 @@ def _string(data: bytes, param: str) -> str:
 # -- messages -----------------------------------------------------------------------------------------------
 
 
-def _messages(raw: Raw | None) -> tuple[ChatMessage, ...]:
+def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[ChatMessage, ...]:
     data = _given(raw)
     if data is None:
         raise RequestError("'messages' is missing: give a list of messages", "messages")
@@ -144,7 +156,17 @@ def _messages(raw: Raw | None) -> tuple[ChatMessage, ...]:
         entries = _decode_list(data)
     except (msgspec.DecodeError, RecursionError):
         raise RequestError("'messages' must be a list", "messages") from None
-    return tuple(_message(entry, f"messages[{i}]") for i, entry in enumerate(entries))
+    if known is not None:
+        if not entries or not is_mark(entries[0]):
+            raise RequestError("'messages' was given twice", "messages")
+        del entries[0]
+    if len(body) <= SHORTEST:
+        return tuple(_message(entry, f"messages[{i}]") for i, entry in enumerate(entries))
+    # A message that is remembered must not hold the whole body.
+    read = tuple(_message(entry.copy(), f"messages[{i}]") for i, entry in enumerate(entries))
+    messages = read if known is None else known.messages + read
+    _conversations.remember(body, known, entries, messages)
+    return messages
 
 
 def _message(raw: Raw, param: str) -> ChatMessage:

@@ -1,0 +1,119 @@
+"""The beginnings of conversations that were read before.
+
+A client sends its whole conversation with each request, and between two requests it only grows. What a body shares
+with an earlier one, byte for byte, need not be read again: the cost of a request is then that of what is new in it,
+and no longer that of the whole history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import accumulate, takewhile
+
+import msgspec
+from msgspec import Raw, Struct
+
+from forge.core.request import ChatMessage
+
+SHORTEST = 4096
+"""Bytes. A shorter beginning is read as fast as it is found."""
+_MOST = 64
+_MOST_BYTES = 4 * 1024 * 1024
+
+_MARK = b'"read before"'
+"""Stands for the known messages in a shortened body. No message is a string."""
+_OPENING = re.compile(rb'"messages"\s*:\s*\[')
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class Beginning(Struct, frozen=True):
+    """A body up to the end of one of its messages: ``text``, whose array of messages is open from ``start`` on."""
+
+    text: bytes
+    start: int
+    messages: tuple[ChatMessage, ...]
+
+    def shortened(self, body: bytes) -> bytes:
+        """``body``, which begins with this, with a mark in place of the known messages.
+
+        It is valid JSON exactly if ``body`` is, since what follows a message may follow the mark.
+        """
+        return b"%b%b%b" % (self.text[: self.start], _MARK, body[len(self.text) :])
+
+
+def is_mark(raw: Raw) -> bool:
+    """Whether a member of a shortened body's messages is the mark."""
+    return bytes(raw) == _MARK
+
+
+class Conversations:
+    """The beginnings of the conversations that were last seen, within bounds on their number and size.
+
+    May be used by several threads: its state is one tuple, replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Beginning, ...] = ()
+
+    def find(self, body: bytes) -> Beginning | None:
+        """The longest known beginning of ``body``."""
+        found = (known for known in self._known if body.startswith(known.text))
+        return max(found, key=lambda known: len(known.text), default=None)
+
+    def remember(
+        self, body: bytes, known: Beginning | None, entries: Sequence[Raw], messages: tuple[ChatMessage, ...]
+    ) -> None:
+        """Keep all but the last message, which some clients write anew.
+
+        Args:
+            body: a whole body that was read.
+            known: its known beginning.
+            entries: its messages behind ``known``, as they stand in the body.
+            messages: all its messages. They are kept as they are, so they must not hold the body's buffer.
+        """
+        if known is not None and len(entries) < 2:
+            self._keep(known, known)
+            return
+        start = _start(body) if known is None else known.start
+        end = (
+            None if start is None else _end(body, len(known.text) if known else start, entries, known is None)
+        )
+        if start is None or end is None or not SHORTEST <= end <= _MOST_BYTES:
+            return
+        self._keep(Beginning(body[:end], start, messages[:-1]), known)
+
+    def _keep(self, newest: Beginning, replaced: Beginning | None) -> None:
+        kept = [newest, *(one for one in self._known if one is not replaced)][:_MOST]
+        sizes = accumulate(len(one.text) for one in kept)
+        within = takewhile(lambda size: size <= _MOST_BYTES, sizes)
+        self._known = tuple(one for one, _ in zip(kept, within, strict=False))
+
+
+def _start(body: bytes) -> int | None:
+    """Where the body's array of messages begins: behind its bracket, on the top level of the body."""
+    match = _OPENING.search(body)
+    if match is None:
+        return None
+    try:
+        # Closed here, it is an object: so the array belongs to the outermost one.
+        fields = _decode_fields(body[: match.end()] + b"]}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return match.end() if list(fields)[-1] == "messages" else None
+
+
+def _end(body: bytes, pos: int, entries: Sequence[Raw], first: bool) -> int | None:
+    """Where the last but one of ``entries`` ends, if they do stand at ``pos``, one after the other, up to a bracket."""
+    end = pos
+    for entry in entries:
+        match = (_SPACE if first else _COMMA).match(body, pos)
+        first = False
+        text = bytes(entry)
+        if match is None or not body.startswith(text, match.end()):
+            return None
+        end, pos = pos, match.end() + len(text)
+    match = _SPACE.match(body, pos)
+    return end if match is not None and body.startswith(b"]", match.end()) else None
