@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -798,3 +799,30 @@ def test_the_example_in_a_correction_is_of_the_tool_that_was_meant() -> None:
     correction = played.requests[2].messages[-1].parts[0]
     assert isinstance(correction, Text)
     assert '"name": "read_file"' in correction.text
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, '{"city":' * 50_000])
+def test_arguments_nested_beyond_any_reader_are_a_fault_of_the_model_not_of_a_guard(arguments: str) -> None:
+    played = play(
+        ask(),
+        [TextDelta(HERMES), native("get_weather", arguments), CALLS],
+        [native("get_weather", '{"city": "Rome"}'), CALLS],
+    )
+
+    assert played.reasons == ["invalid_arguments"]
+    assert played.calls == [("get_weather", {"city": "Rome"})]
+
+
+def test_arguments_in_many_pieces_cost_no_more_than_their_length() -> None:
+    turn = Turn(ask())
+    turn.start()
+    begin = time.process_time()
+
+    turn.feed(native("get_weather", '{"city": "'))
+    for _ in range(300_000):
+        turn.feed(CallDelta(index=0, arguments="x" * 8))
+    turn.feed(CallDelta(index=0, arguments='"}'))
+    outputs = turn.feed(CALLS)
+
+    assert isinstance(outputs[0], CallReady)
+    assert time.process_time() - begin < 20  # adding the pieces up one by one would take minutes

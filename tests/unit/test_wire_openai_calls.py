@@ -96,6 +96,11 @@ TWO = [("1", "f", A), ("2", "g", B)]
         pytest.param(
             [{"index": 0, "id": "1"}, piece(0, None, "f", A)], [("1", "f", A)], id="no function at first"
         ),
+        pytest.param(
+            [piece(0, None, "f", A), piece(0, None, None, "\n"), piece(0, None, "f", B)],
+            [(None, "f", A + "\n"), (None, "f", B)],
+            id="the same name again after a blank",
+        ),
         pytest.param([], [], id="none"),
     ],
 )

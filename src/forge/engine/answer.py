@@ -49,6 +49,7 @@ class Answer:
         self._scans = scan
         self._scanner: ConstrainedReader | ReplyScanner | None = self.constrained
         self._native: dict[int, WrittenCall] = {}
+        self._arguments: dict[int, list[str]] = {}  # pieces: adding them up as they come would be quadratic
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []
         self.reasoning: list[tuple[str, str]] = []
@@ -73,13 +74,14 @@ class Answer:
         return segments
 
     def feed_call(self, delta: CallDelta) -> WrittenCall:
-        """Take a piece of a structured call and return the call as far as it has come."""
+        """Take a piece of a structured call and return the call, whose arguments are not put together yet."""
         call = self._native.get(delta.index)
         if call is None:
             call = self._native[delta.index] = WrittenCall(name="", arguments="")
+            self._arguments[delta.index] = []
         call.id = call.id or delta.id
         call.name += delta.name or ""
-        call.arguments += delta.arguments
+        self._arguments[delta.index].append(delta.arguments)
         return call
 
     @property
@@ -100,6 +102,8 @@ class Answer:
     @property
     def native_calls(self) -> list[WrittenCall]:
         """The structured calls in the order of their index."""
+        for index, pieces in self._arguments.items():
+            self._native[index].arguments = "".join(pieces)
         return [self._native[index] for index in sorted(self._native)]
 
     @property
@@ -110,16 +114,19 @@ class Answer:
         """
         native = self.native_calls
         parsed = [s.call for s in self.segments if isinstance(s, CallSegment)]
+        given: dict[str, list[object]] = {}
+        for call in native if parsed else ():
+            given.setdefault(call.name, []).append(_decoded(call.arguments))
         return native + [
             WrittenCall(
-                name=call.tool,
-                arguments=call.args,
-                id=call.id,
-                notation=call.source.notation if call.source else "text",
-                parsed=call,
+                name=found.tool,
+                arguments=found.args,
+                id=found.id,
+                notation=found.source.notation if found.source else "text",
+                parsed=found,
             )
-            for call in parsed
-            if not any(_same(call, other) for other in native)
+            for found in parsed
+            if found.args not in given.get(found.tool, ())
         ]
 
     @property
@@ -137,7 +144,7 @@ class Answer:
         native = self.native_calls
         try:
             json.loads(native[-1].arguments or "{}") if native else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return True
         return False
 
@@ -161,10 +168,9 @@ class Answer:
         return self.finish.reason if self.finish else "stop"
 
 
-def _same(call: ToolCall, native: WrittenCall) -> bool:
-    if call.tool != native.name:
-        return False
+def _decoded(arguments: str) -> object:
+    """Arguments as a value; what cannot be read equals no value at all."""
     try:
-        return bool(json.loads(native.arguments or "{}") == call.args)
-    except ValueError:
-        return False
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return object()

@@ -195,7 +195,7 @@ def _readable(call: WrittenCall) -> str:
     try:
         if isinstance(json.loads(call.arguments), dict):
             return str(call.arguments)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         pass
     return "{}"
 

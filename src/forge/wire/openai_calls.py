@@ -22,7 +22,9 @@ class _Slot:
     @property
     def whole(self) -> bool:
         """Whether its arguments are complete JSON, so that another piece must belong to another call."""
-        return bool(self.arguments) and is_json("".join(self.arguments))
+        # Looked at for each piece that names its tool again, so the cheap question comes first.
+        last = next((piece for piece in reversed(self.arguments) if not piece.isspace()), "")
+        return last.rstrip().endswith("}") and is_json("".join(self.arguments))
 
 
 class CallSlots:
