@@ -43,6 +43,11 @@ def test_rescue(text, expected):
     assert [(call.tool, call.args) for call in extract_tool_call(text, NAMES)] == expected
 
 
+def test_fragments_before_a_call_do_not_hide_it():
+    text = "A set {x and a map {y are odd. " * 30 + 'I call {"tool": "fetch", "args": {}} now.'
+    assert read(text) == [("fetch", {})]
+
+
 def test_values_get_the_types_of_the_schema():
     tool = {"name": "fetch", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
     assert read("<function=fetch><parameter=n>5</parameter></function>", [tool]) == [("fetch", {"n": 5})]
@@ -54,4 +59,4 @@ def test_values_get_the_types_of_the_schema():
 def test_hostile_text_costs_little(unit):
     started = time.process_time()
     assert read(unit * (60_000 // len(unit))) == []
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 4

@@ -24,6 +24,8 @@ from forge.schema.arguments import read_arguments
 __all__ = ["build_tool_prompt", "extract_tool_call", "rescue_tool_call"]
 
 _MEMBER = re.compile(r"\{\s*[\"'“]?[A-Za-z_]")
+_FAILED_READING = 400
+"""Characters that an attempt to read JSON which gave nothing is charged as."""
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
@@ -51,14 +53,16 @@ def _inside_sentences(text: str, tools: Toolbox) -> list[ToolCall]:
     text = _CODE.sub(lambda code: " " * len(code.group()), text)
     calls: list[ToolCall] = []
     pos = spent = 0
-    while spent <= 4 * len(text):
+    budget = max(4 * len(text), 100 * _FAILED_READING)
+    while spent <= budget:
         match = _MEMBER.search(text, pos)
         if match is None:
             break
         start = match.start()
         reading = read_json(text, start, keys=tools.keys)
         end = max(reading.end, start + 1)
-        spent += end - start
+        # One that is refused, for its depth say, tells no end; the work was done all the same.
+        spent += end - start if reading.end > start else _FAILED_READING
         pos = start + 1
         if not reading.complete or not reading.closed:
             continue
