@@ -71,13 +71,14 @@ def _promising(cur: Candidate) -> Need[bool]:
             if inner == "{":
                 cur.pos += 1
                 yield from cur.space()
-            yield from cur.run(_COMMENTS)
+            while (yield from cur.literal(_ESCAPED_BREAK)) is not None:
+                yield from cur.space()
             ok = yield from _key_fits(cur)
     cur.pos = start
     return ok
 
 
-_COMMENTS = re.compile(r"(?:\\n|\s)*")
+_ESCAPED_BREAK = Literals(("\\n",))
 
 
 def _key_fits(cur: Candidate) -> Need[bool]:

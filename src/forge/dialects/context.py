@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 _KEPT = 400
@@ -12,7 +13,7 @@ BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
 """White space within a line, and characters without width."""
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
-_STRONG = re.compile(
+_STRONG = (
     r"\b(?:for (?:example|instance)\b|e\.g\.?|such as\b|(?:something|anything|body|request|payload|object|message|string) like\b"
     r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?"
     r"(?=\s*(?:[:.,]|$|(?:of|is|are|call|request|format|syntax|below|above)\b))|(?:^|\s)examples?:"
@@ -31,11 +32,10 @@ _STRONG = re.compile(
     r"|hypothetical\w*|option [a-z0-9]\b|(?:two|three|four|several|these|following) (?:options|ways|alternatives)\b"
     r"|log (?:shows|says|contains)|(?:was|were) called with"
     r"|(?:previous|earlier|last) (?:\w+ )?(?:run|call|turn|attempt) (?:was|were|ended|failed|used|returned|looked|had)\b"
-    r"|(?:earlier|previously),? (?:i|we)\b|(?:i|we|it) (?:already|previously|earlier) (?:called|ran|executed|sent|used))",
-    re.IGNORECASE,
+    r"|(?:earlier|previously),? (?:i|we)\b|(?:i|we|it) (?:already|previously|earlier) (?:called|ran|executed|sent|used))"
 )
 """The text shows, quotes or reports a call."""
-_WEAK = re.compile(
+_WEAK = (
     rf"\b(?:would (?:then |just |simply )?(?:have|be|look|{_DO}|never|not)\b|you['’]d\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
     rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should (?:not|never)|shouldn['’]t|must not|do not|don['’]t|did not"
     rf"|didn['’]t|never|not going to|refus\w+ to|declin\w+ to) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
@@ -47,20 +47,20 @@ _WEAK = re.compile(
     r"|in the (?:\w+ )?(?:logs?|docs|readme|tests?|trace|transcript|documentation|manual|changelog) (?:i|we|you) (?:can )?(?:see|find|found|saw)\b"
     r"|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
     r"|if (?:you|we|they) (?:had|wanted|were|would|ever|need)\b|if i (?:had|were)\b|(?:should|shall|may|can) i\b"
-    r"|(?:do you want|would you like|want) (?:me )?to\b|imagin\w+|suppose\b|pretend\b)",
-    re.IGNORECASE,
+    r"|(?:do you want|would you like|want) (?:me )?to\b|imagin\w+|suppose\b|pretend\b)"
 )
 """The text speaks about what is not done, unless it goes on to say what is (:data:`_ANNOUNCED`)."""
-_ANNOUNCED = re.compile(
-    r"\b(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)|i am (?:going to|now)|now|so i|instead,? i|first)\b",
-    re.IGNORECASE,
-)
-_MANNER = re.compile(r"\blike (?:this|so|the following|these)\b", re.IGNORECASE)
+_ANNOUNCED = r"\b(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)|i am (?:going to|now)|now|so i|instead,? i|first)\b"
+_MANNER = r"\blike (?:this|so|the following|these)\b"
 """The text shows how a call is made, unless it says that it is being made (:data:`_MADE`)."""
-_MADE = re.compile(
-    rf"\b(?:i['’]ll|i will(?! not)|let me|i['’]m (?:going to|now)|i am (?:going to|now)) (?:\w+ ){{0,2}}?{_DO}\b",
-    re.IGNORECASE,
-)
+_MADE = rf"\b(?:i['’]ll|i will(?! not)|let me|i['’]m (?:going to|now)|i am (?:going to|now)) (?:\w+ ){{0,2}}?{_DO}\b"
+
+
+@cache
+def _cue(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
 _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
 _PLACEHOLDER = re.compile(
     r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
@@ -141,13 +141,13 @@ class Context:
         if self.quoted():
             return True
         sentence = self._sentence()
-        if _STRONG.search(sentence):
+        if _cue(_STRONG).search(sentence):
             return True
-        manner = _MANNER.search(sentence)
-        if manner is not None and not _MADE.search(sentence, 0, manner.start()):
+        manner = _cue(_MANNER).search(sentence)
+        if manner is not None and not _cue(_MADE).search(sentence, 0, manner.start()):
             return True
-        weak = _WEAK.search(sentence)
-        return weak is not None and not _ANNOUNCED.search(sentence, weak.end())
+        weak = _cue(_WEAK).search(sentence)
+        return weak is not None and not _cue(_ANNOUNCED).search(sentence, weak.end())
 
     def _sentence(self) -> str:
         text = self._tail.rstrip()

@@ -52,7 +52,7 @@ def delimited(
     stands behind what was looked at.
     """
     start = scan = cur.pos
-    lexer = JsonLexer(marks, stop_at_tags=stop_at_tags)
+    lexer = JsonLexer(marks, stop_at_tags=stop_at_tags, source=closer == ")")
     closings, markings = _Budget(), _Budget()
     while True:
         text, base = cur.tape.window(scan)

@@ -50,7 +50,7 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
     inside = cur.pos
     if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE) and (yield from _promising(cur)):
         cur.hold = True
-        if (yield from _calls(cur, marked=info in _PROMISE)):
+        if (yield from _calls(cur, marked=info in _PROMISE, statements=info == "tool_code")):
             return True
         cur.forget()
     cur.pos = inside
@@ -80,8 +80,8 @@ def _promising(cur: Candidate) -> Need[bool]:
     return first.isalpha() or (first != "" and first in "{[<>_｛［")
 
 
-def _calls(cur: Candidate, *, marked: bool) -> Need[bool]:
-    """Nothing but calls up to the closing fence (or the end of the reply)."""
+def _calls(cur: Candidate, *, marked: bool, statements: bool = False) -> Need[bool]:
+    """Nothing but calls up to the closing fence (or the end of the reply); with ``statements``, as a program."""
     while True:
         yield from cur.run(AFTER_CALL if cur.anything else SEPARATORS)
         if (yield from cur.at_end()):
@@ -90,8 +90,30 @@ def _calls(cur: Candidate, *, marked: bool) -> Need[bool]:
             return cur.anything
         if cur.anything and (yield from cur.literal(_TOKENS)) is not None:
             continue
+        if statements and (yield from _statement(cur)):
+            continue
         if not (yield from _one(cur, marked=marked)):
             return False
+
+
+def _statement(cur: Candidate) -> Need[bool]:
+    """Skip what a program has around its calls: the target of an assignment, a result that is printed."""
+    start = cur.pos
+    word = yield from cur.name()
+    yield from cur.space()
+    if word == "print" and cur.anything and (yield from cur.literal(_PAREN)) is not None:
+        yield from cur.name()
+        if (yield from cur.literal(_CLOSING_PAREN)) is not None:
+            return True
+    elif word and (yield from cur.literal(_EQUALS)) == "=":
+        return True
+    cur.pos = start
+    return False
+
+
+_PAREN = Literals(("(",))
+_CLOSING_PAREN = Literals((")",))
+_EQUALS = Literals(("=", "=="))
 
 
 def _one(cur: Candidate, *, marked: bool) -> Need[bool]:

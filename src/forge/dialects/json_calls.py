@@ -180,8 +180,9 @@ class _Reader:
         return True
 
     def _add(self, value: object, tool: Tool, raw: object) -> bool:
+        whole = isinstance(raw, dict | list) or (isinstance(raw, str) and raw.lstrip()[:1] in ("{", "["))
         if any(raw is container for container in self.unsure) or (
-            not isinstance(raw, dict | list | str) and any(value is container for container in self.unsure)
+            not whole and any(value is container for container in self.unsure)
         ):
             self.calls.missed.append(Missed("cut_off", tool.name))
         else:

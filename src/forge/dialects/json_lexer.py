@@ -17,6 +17,7 @@ _OPEN = {"{": "}", "[": "]", "(": ")", "｛": "}", "［": "]"}
 _CLOSE = "}])｝］"
 _QUOTES = {'"': '"', "'": "'", "“": '“”"', "”": '“”"', "‘": "‘’'", "「": "」"}
 """What closes a string, by what opened it."""
+_QUOTES.update({'"""': "", "'''": ""})  # no single character closes these
 _RUN = re.compile(r"[\[{｛［(]{1,256}|[\]}｝］)]{1,256}")
 
 
@@ -36,7 +37,7 @@ def _skip(state: str, firsts: str) -> re.Pattern[str]:
     """Matches everything up to the next character that matters in ``state``."""
     first = re.escape(firsts)
     if state in _QUOTES:
-        ends = re.escape(_QUOTES[state])
+        ends = re.escape(_QUOTES[state] or state[0])
         return re.compile(rf"(?:[^\\{ends}{first}]++|\\.)*+", re.DOTALL)
     if state == "//":
         return re.compile(rf"[^\n{first}]*+")
@@ -48,10 +49,24 @@ def _skip(state: str, firsts: str) -> re.Pattern[str]:
 class JsonLexer:
     """The state between two pieces. ``stack`` holds the closers that are still due, outermost first."""
 
-    __slots__ = ("_before", "_firsts", "_marks", "_passes", "_stop_at_tags", "lost", "mark", "stack", "state")
+    __slots__ = (
+        "_before",
+        "_firsts",
+        "_marks",
+        "_passes",
+        "_source",
+        "_stop_at_tags",
+        "lost",
+        "mark",
+        "stack",
+        "state",
+    )
 
-    def __init__(self, marks: Literals | None = None, *, stop_at_tags: bool = False) -> None:
+    def __init__(
+        self, marks: Literals | None = None, *, stop_at_tags: bool = False, source: bool = False
+    ) -> None:
         self._marks = marks
+        self._source = source  # three quotes open a string, as in Python
         self._stop_at_tags = stop_at_tags
         self._firsts = marks.starts if marks is not None else ""
         if stop_at_tags and "<" not in self._firsts:
@@ -103,6 +118,8 @@ class JsonLexer:
                     return self._stop(text, at), Event.MARK
             if char in "\\/*" and at + 1 >= size and not final:
                 return self._stop(text, at), Event.MORE  # what it means depends on the next character
+            if self._source and char in "\"'" and not final and text[at:] in (char, char * 2):
+                return self._stop(text, at), Event.MORE
             before = text[at - 1] if at else self._before
             taken, closed = self._take(text, at, char, before)
             at += taken
@@ -117,6 +134,8 @@ class JsonLexer:
     def _take(self, text: str, at: int, char: str, before: str) -> tuple[int, bool]:
         """Take in what stands at ``at``: how much of it, and whether that closed the value."""
         state = self.state
+        if self._source and char in "\"'" and self._triple(text, at, char):
+            return 3, False
         if state in _QUOTES:
             if char in _QUOTES[state]:
                 self.state = ""
@@ -140,6 +159,13 @@ class JsonLexer:
             if match is not None:
                 return self._brackets(match.group())
         return 1, False
+
+    def _triple(self, text: str, at: int, char: str) -> bool:
+        """Whether three quotes stand here that open or close a string."""
+        if self.state not in ("", char * 3) or not text.startswith(char * 3, at):
+            return False
+        self.state = "" if self.state else char * 3
+        return True
 
     def _comment(self, mark: str, before: str) -> None:
         if mark == "/*" or (mark == "//" and before != ":"):  # "://" of a bare address is no comment

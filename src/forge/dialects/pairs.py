@@ -16,6 +16,7 @@ _KEY_CLOSE = Literals([f"</{key}>" for key, _ in _FAMILIES[:2]])
 PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
 _VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
 _VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
+_KEY_END = _KEY_CLOSE | _VALUE_OPEN
 _VALUE_FOLLOW = _KEY_OPEN | _VALUE_CLOSE
 _VALUE_ENDS = Literals(END_TAGS)
 _SWALLOWED = Literals(("<tool_sep>",))
@@ -42,8 +43,10 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
                 break
             yield from cur.literal(_WRONG_OPEN)
         key_start = cur.pos
-        stop, found = yield from cur.until(_KEY_CLOSE)
+        stop, found = yield from cur.until(_KEY_END)
         key = cur.tape.slice(key_start, stop).strip()
+        if found in _VALUE_OPEN.words:
+            cur.pos = stop  # the key's end tag was forgotten
         if found is None or not (yield from _value(cur, key, values)):
             cur.missed(Missed("cut_off", name), start)
             return True
@@ -69,8 +72,21 @@ def key_behind_opener(cur: Candidate) -> Need[bool]:
     return found
 
 
+def opener_at_end(cur: Candidate) -> Need[bool]:
+    """Whether the reply ends behind a wrapper's opener and what may be the beginning of a key."""
+    start = cur.pos
+    ends = False
+    if (yield from cur.literal(_WRONG_OPEN)) is not None:
+        yield from cur.run(_KEY_TEXT)
+        yield from cur.run(_TAG_TEXT)
+        ends = yield from cur.at_end()
+    cur.pos = start
+    return ends
+
+
 _WRONG_OPEN = Literals(("<tool_call>",))
 _KEY_TEXT = re.compile(r"[\w.-]*")
+_TAG_TEXT = re.compile(r"[</a-z_]*")
 
 
 def _split(cur: Candidate, word: str) -> tuple[str, str]:

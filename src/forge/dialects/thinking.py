@@ -72,7 +72,7 @@ def _swallowed(cur: Candidate, start: int) -> None:
     tries = 0
     for match in _NATIVE.pattern.finditer(text):
         at = match.start()
-        if not _begins_a_line(text[max(0, at - 400) : at]) or THINK_OPENERS.pattern.search(text, at):
+        if not _begins_a_line(text[max(0, at - 400) : at].lstrip()) or THINK_OPENERS.pattern.search(text, at):
             continue
         tries += 1
         if tries > _TRIES:
@@ -86,11 +86,12 @@ def _swallowed(cur: Candidate, start: int) -> None:
 
 
 def _begins_a_line(before: str) -> bool:
+    if not before:
+        return False  # a block that begins with a call holds no thought that led to it: a draft
     context = Context()
-    if before:
-        context.shown(before)
+    context.shown(before)
     ends = before.rstrip(" \t")[-1:]
-    return (context.at_line_start() or ends in (".", "!", "?", ":", "。")) and not context.example()
+    return (context.at_line_start() or ends in (".", "!", "?", "。")) and not context.example()
 
 
 def _lone(cur: Candidate) -> Generator[None, None, bool]:

@@ -12,7 +12,7 @@ from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.json_calls import calls_in
 from forge.dialects.json_unit import JsonUnit, json_unit
 from forge.dialects.literals import Literals
-from forge.dialects.pairs import PAIR_KEYS, key_behind_opener, pairs
+from forge.dialects.pairs import PAIR_KEYS, key_behind_opener, opener_at_end, pairs
 from forge.dialects.pythonic import LIST_END, source_call, text_call
 from forge.dialects.tool_elements import tool_element
 
@@ -135,6 +135,9 @@ def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
     if begins_arguments(following) and (glue or (following == "{" and (tool is not None or not gap))):
         return (yield from arguments(cur, name, start, marks))
     if tool is not None and glue is None and (yield from cur.sees(marks)) is not None:
-        cur.found(Found(tool, {}), start)
+        if cur.tools.parameters(tool) and (yield from opener_at_end(cur)):
+            cur.missed(Missed("cut_off", name), start)
+        else:
+            cur.found(Found(tool, {}), start)
         return True
     return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable
+from functools import cache
 
 from forge.dialects.candidate import Candidate, Missed
 from forge.dialects.cursor import BLANKS, Need
@@ -30,18 +31,21 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     openers = Literals(opens)
     closers = Literals((*closes, *END_TAGS))
     marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
-
     noise = _NOISE | openers
-    # Where one opener begins another, a run of them cannot be told before it ends.
-    apart = not any(word in openers.prefixes for word in openers.words)
-    again = re.compile(rf"(?:{openers.pattern.pattern})*+" if apart else "")
 
     def read(cur: Candidate) -> Generator[None, None, bool]:
         yield from cur.literal(openers)
-        yield from cur.run(again)  # written twice, or very often
+        yield from cur.run(_repeated(openers))  # written twice, or very often
         return (yield from body(cur, noise, closers, marks, marked=marked))
 
     return read
+
+
+@cache
+def _repeated(openers: Literals) -> re.Pattern[str]:
+    # Where one opener begins another, a run of them cannot be told before it ends.
+    apart = not any(word in openers.prefixes for word in openers.words)
+    return re.compile(rf"(?:{openers.pattern.pattern})*+" if apart else "")
 
 
 def body(cur: Candidate, noise: Literals, closers: Literals, marks: Literals, *, marked: bool) -> Need[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import cache
 
 
 class Place(Enum):
@@ -34,7 +35,7 @@ QUOTES = frozenset(CLOSERS)
 CLOSING = frozenset("".join(CLOSERS.values()))
 
 _KEY = (
-    r"(?:[\"'“”‘’＂`]((?:[^\"'“”‘’＂`\n\\]|\\.){1,80}+)[\"'“”‘’＂`]\s*+[:：]"
+    r"(?:[\"'“”‘’＂`]((?:[^\"'“”‘’＂`\n\\]|\\.){0,80}+)[\"'“”‘’＂`]\s*+[:：]"
     r"|([A-Za-z_$][\w$-]{0,79}+)\s*+[:：](?!//))"
 )
 KEY_AHEAD = re.compile(_KEY)
@@ -58,17 +59,16 @@ _FOLLOWS = {
 }
 
 
-def _plain(closers: str) -> re.Pattern[str]:
+@cache
+def inside(opener: str) -> re.Pattern[str]:
+    """What a string holds up to its first closing quote."""
+    closers = CLOSERS[opener]
     return re.compile(rf"[^\\{closers}]*+(?:\\.[^\\{closers}]*+)*+", re.DOTALL)
 
 
-def _doubtful(closers: str, place: Place) -> re.Pattern[str]:
+@cache
+def doubtful(opener: str, place: Place) -> re.Pattern[str]:
+    """What a string holds up to the next quote that might close it, once a quote was found to be content."""
+    closers = CLOSERS[opener]
     follows = rf"\s*+(?:[}}\]｝］)+/#\\<`]|\[/?[A-Z]|\Z|{_FOLLOWS[place]})"
     return re.compile(rf"[^\\{closers}]*+(?:(?:\\.|[{closers}](?!{follows}))[^\\{closers}]*+)*+", re.DOTALL)
-
-
-INSIDE = {opener: _plain(closers) for opener, closers in CLOSERS.items()}
-"""What a string holds up to its first closing quote."""
-
-DOUBTFUL = {(opener, place): _doubtful(CLOSERS[opener], place) for opener in CLOSERS for place in _FOLLOWS}
-"""What a string holds up to the next quote that might close it, once a quote was found to be content."""

@@ -11,14 +11,14 @@ from forge.repair.escapes import unescape
 from forge.repair.gaps import Gaps
 from forge.repair.quotes import (
     CLOSING,
-    DOUBTFUL,
     END_MARK,
-    INSIDE,
     KEY_AHEAD,
     NEVER_AFTER,
     QUOTES,
     VALUE_AHEAD,
     Place,
+    doubtful,
+    inside,
 )
 
 _UNSAFE = frozenset({"inner_quotes", "literal_backslashes"})
@@ -53,7 +53,7 @@ class Strings:
             if token is not None:
                 return token
         text = self.text
-        at = INSIDE[opener].match(text, pos + 1).end()  # type: ignore[union-attr]  # it matches the empty string
+        at = inside(opener).match(text, pos + 1).end()  # type: ignore[union-attr]  # it matches the empty string
         if at >= self.size or text[at] == "\\":
             return None
         if place is Place.KEY or self._closes(at + 1, place, depth, -1):
@@ -62,7 +62,7 @@ class Strings:
 
     def _doubtful(self, pos: int, at: int, place: Place, depth: int) -> StringToken | None:
         """The string at ``pos`` whose quote at ``at`` is content: go on to one that closes it beyond doubt."""
-        text, passed, unclosed = self.text, DOUBTFUL[self.text[pos], place], 0
+        text, passed, unclosed = self.text, doubtful(self.text[pos], place), 0
         here = pos + 1
         while True:
             unclosed += text.count("{", here, at) + text.count("[", here, at)
@@ -148,7 +148,7 @@ class Strings:
             return False
         if unclosed < 0:
             return True
-        key = match[1] or match[2]
+        key = match[1] or match[2] or ""
         return key in self.keys or (unclosed == 0 and (not self.keys or key in ENVELOPE_KEYS))
 
     def _all_close(self, pos: int, depth: int, unclosed: int) -> bool:
