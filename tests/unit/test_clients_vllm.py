@@ -145,3 +145,25 @@ async def test_sampling_under_vllms_names():
 async def test_an_error_is_not_tried_again_on_a_local_server():
     with pytest.raises(BackendError):
         await run(server_with(error(503, "busy", "e"), whole_text("never")))
+
+
+@pytest.mark.parametrize(
+    ("page", "tokens", "questions"),
+    [
+        pytest.param(Script([b'{"count": 6, "max_model_len": 4096, "tokens": [19556]}']), 6, 2, id="counted"),
+        pytest.param(error(404, "Not Found", "NotFoundError"), None, 1, id="no tokenizer"),
+        pytest.param(Script([b"[]"]), None, 1, id="garbage"),
+    ],
+)
+async def test_texts_are_counted_by_the_server(page, tokens, questions):
+    async with ScriptedServer([], pages={"/tokenize": page}) as server:
+        client = VLLMClient("m", base_url=f"{server.url}/v1")
+        assert [await client.count_tokens(text) for text in ("one", "two")] == [tokens, tokens]
+        asked = [r.json for r in server.requests if r.target == "/tokenize"]
+        assert (
+            asked
+            == [{"model": "m", "prompt": text, "add_special_tokens": False} for text in ("one", "two")][
+                :questions
+            ]
+        )
+        await client.aclose()

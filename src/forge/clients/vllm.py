@@ -9,14 +9,16 @@ from typing import Any
 
 import msgspec
 
+from forge.clients.backend import Tokenizer
+from forge.clients.credentials import call_headers
 from forge.clients.model_catalog import ServedModel, read_catalog
 from forge.clients.openai_compat import ALL_CHOICES, OpenAICompatClient
 from forge.clients.transport import Timeouts
-from forge.clients.urls import join
+from forge.clients.urls import join, without_v1
 from forge.core.capabilities import Capabilities
 from forge.core.request import Request, ToolChoice
-from forge.errors import BackendDiscoveryError, BackendError
-from forge.wire.json_text import dumps
+from forge.errors import BackendDiscoveryError, BackendError, BackendUnreachableError, StreamError
+from forge.wire.json_text import dumps, loads
 from forge.wire.prompted import as_prompted
 
 logger = logging.getLogger(__name__)
@@ -27,7 +29,7 @@ _OWN_NAMES = {"repeat_penalty": "repetition_penalty"}
 """vLLM's names of sampling fields, where they are not the common ones."""
 
 
-class VLLMClient(OpenAICompatClient):
+class VLLMClient(OpenAICompatClient, Tokenizer):
     """Talks to one vLLM server.
 
     ``model_path`` is the model as vLLM was told to serve it, sent verbatim; its last segment is the ``sampling_key``.
@@ -79,6 +81,7 @@ class VLLMClient(OpenAICompatClient):
         self._served: ServedModel | None = None
         self._refused: str | None = None
         self._has_tool_parser = True
+        self._tokenizes = True
 
     async def get_context_length(self) -> int | None:
         """Tokens that one request to this model may have, asked anew; None where the server does not say.
@@ -90,6 +93,22 @@ class VLLMClient(OpenAICompatClient):
         """
         served = await self._find(self._headers)
         return served.context_length if served is not None else None
+
+    async def count_tokens(self, text: str, *, headers: Mapping[str, str] | None = None) -> int | None:
+        """Tokens of ``text``; see :meth:`forge.clients.backend.Tokenizer.count_tokens`. A failure is not repeated."""
+        if not self._tokenizes:
+            return None
+        body = dumps({"model": self.model, "prompt": text, "add_special_tokens": False})
+        url = join(without_v1(self._base), "/tokenize")
+        sent = call_headers(self._headers, headers, self._base)
+        try:
+            async with self._transport.open("POST", url, headers=sent, body=body) as incoming:
+                answer = loads(await incoming.read()) if incoming.status == 200 else None
+        except (BackendError, BackendUnreachableError, StreamError, ValueError):
+            answer = None
+        count = answer.get("count") if isinstance(answer, dict) else None
+        self._tokenizes = isinstance(count, int)
+        return count if isinstance(count, int) else None
 
     async def get_served_model_name(self) -> str | None:
         """The first model that the server names; None where it names none.
