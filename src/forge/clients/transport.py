@@ -16,6 +16,7 @@ import aiohttp
 from msgspec import Struct
 from yarl import URL
 
+from forge.clients.deadline import deadline
 from forge.clients.urls import masked
 from forge.errors import BackendError, BackendUnreachableError, StreamError
 from forge.wire.backend_errors import error_from_body
@@ -53,14 +54,13 @@ class Incoming:
         self._content = response.content
         self._url = url
         self._loop = asyncio.get_running_loop()
-        timeout, total = timeouts.between_bytes, timeouts.total
-        # One timer for the whole body that looks how long the wait has been: a timer per piece would cost more
-        # than reading the piece.
+        total = timeouts.total
+        self._timeout = timeouts.between_bytes
+        # One timer for the whole body, from the first wait on, that looks how long the wait has been: a timer per
+        # piece would cost more than reading the piece.
+        self._timer: asyncio.TimerHandle | None = None
         self._waiting_since: float | None = None
         self._broken = "broke off"
-        self._timer = (
-            self._loop.call_later(timeout, self._check_wait, timeout) if timeout is not None else None
-        )
         self._deadline = self._loop.call_later(total, self._expire) if total is not None else None
         self.status = response.status
         self.headers = response.headers
@@ -86,11 +86,20 @@ class Incoming:
         Raises:
             StreamError: the body broke off, or took longer than a timeout.
         """
-        self._waiting_since = self._loop.time()
         try:
-            return await self._content.readany()
+            # A short answer has come with its head.
+            return self._content.read_nowait() or await self._wait()
         except (aiohttp.ClientError, OSError):
             raise StreamError(f"the answer of {_shown(self._url)} {self._broken}") from None
+
+    async def _wait(self) -> bytes:
+        if self._content.at_eof():
+            return b""
+        self._waiting_since = self._loop.time()
+        if self._timer is None and self._timeout is not None:
+            self._timer = self._loop.call_later(self._timeout, self._check_wait, self._timeout)
+        try:
+            return await self._content.readany()
         finally:
             self._waiting_since = None
 
@@ -183,7 +192,7 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         session = await self._open_session()
         try:
-            async with asyncio.timeout(self._timeouts.first_byte):
+            with deadline(self._timeouts.first_byte):
                 return await self._request(session, method, url, headers, body)
         except (aiohttp.ClientError, OSError) as error:
             raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TypeAlias, cast
 
 from forge.clients.backend import Backend
@@ -63,6 +63,9 @@ async def drive(
                 async for delta in deltas:
                     outputs = turn.feed(delta)
                     if isinstance(delta, Finish):
+                        # An exchange that ends by itself costs less than one that is closed.
+                        with suppress(ForgeError):
+                            await anext(deltas, None)
                         break
                     for output in outputs:
                         yield cast("Visible", output)  # only Finish makes the turn send again

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
+from forge.clients.deadline import deadline
 from forge.proxy.error_response import HttpError
 from forge.proxy.settings import Limits
 
@@ -29,7 +29,7 @@ async def read_body(receive: Receive, limits: Limits, declared: bytes | None) ->
     if declared is not None and declared.isdigit() and int(declared) > limits.body_bytes:
         raise _too_large(limits)
     try:
-        async with asyncio.timeout(limits.body_seconds):
+        with deadline(limits.body_seconds):
             return await _collect(receive, limits)
     except TimeoutError:
         raise HttpError(408, "the request's body did not arrive in time") from None

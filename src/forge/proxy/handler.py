@@ -130,15 +130,18 @@ class _Exchange:
     async def _guarded_whole(self) -> bytes:
         turn, events = await self._turn()
         outputs: list[Visible] = []
+        finished: Finished | None = None
         async with aclosing(events):
             async for output in events:
                 if isinstance(output, Finished):
-                    return self._door.reply(self._request, turn).whole(outputs, output)
-                if isinstance(output, Retrying):
+                    finished = output
+                elif isinstance(output, Retrying):
                     _note_retry(output)
                 else:
                     outputs.append(output)
-        raise _unfinished()
+        if finished is None:
+            raise _unfinished()
+        return self._door.reply(self._request, turn).whole(outputs, finished)
 
     async def _guarded_stream(self, stream: EventStream) -> None:
         turn, events = await self._turn()

@@ -68,8 +68,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _head_size = 0
+    _head_at_most = 0
+    _received = 0
     _in_head = True
+    _begun = False
     _refusal: tuple[int, str] | None = None
     _answer: _JoinedHead | None = None
 
@@ -91,35 +93,33 @@ class BoundedProtocol(HttpToolsProtocol):
         """Feed the parser, counting what belongs to a head that is not whole yet."""
         if self.transport.is_closing():
             return
+        self._received = len(data)
         if self._in_head:
             self._head_bytes += len(data)
+            self._head_at_most += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > self.limits.header_bytes and not self.transport.is_closing():
+        if not self._in_head or self.transport.is_closing():
+            return
+        if self._head_bytes > self.limits.header_bytes:
             # A line without an end reaches no callback; it is seen here.
             self._refusal = (431, "the request's headers are too large")
             self.send_400_response("")
+        elif self._begun and self._head_timer is None:
+            # Most heads come whole, and need no timer.
+            self._arm_head_timer()
 
     def on_message_begin(self) -> None:
         """A request starts (its first bytes are in the parser)."""
         super().on_message_begin()
-        self._in_head = True
-        self._head_size = 0
-        if self._head_timer is None:
-            self._arm_head_timer()
-
-    def on_url(self, url: bytes) -> None:
-        """Collect the target, within the bound."""
-        super().on_url(url)
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a header, within the bound."""
-        super().on_header(name, value)
-        self._count(len(name) + len(value) + 4)
+        self._in_head = self._begun = True
+        self._head_at_most = self._received
 
     def on_headers_complete(self) -> None:
         """The head is whole: the request may take its time from here."""
-        self._in_head = False
+        # What is within the bound together with all that came beside it needs no counting.
+        if self._head_at_most > self.limits.header_bytes:
+            self._count_head()
+        self._in_head = self._begun = False
         self._head_bytes = 0
         self._disarm_head_timer()
         super().on_headers_complete()
@@ -163,9 +163,9 @@ class BoundedProtocol(HttpToolsProtocol):
         # An upgrade (to h2c, say) is simply not taken, as the RFC allows; nothing is wrong with the request.
         return
 
-    def _count(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > self.limits.header_bytes:
+    def _count_head(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.limits.header_bytes:
             self._refusal = (431, "the request's headers are too large")
             raise _HeadTooLargeError
 

@@ -7,7 +7,6 @@ Exit codes: 0 after a stop that was asked for, 1 when the proxy could not start 
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -15,6 +14,7 @@ from typing import Any
 
 from forge.errors import BackendUnreachableError, ForgeError
 from forge.proxy.error_response import describe
+from forge.proxy.memory import settle
 from forge.proxy.runtime import Runtime
 from forge.proxy.server import BindError
 from forge.proxy.settings import Settings
@@ -95,9 +95,7 @@ async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> int:
         opening = runtime.open(require_backend=True, on_waiting=lambda url: screen.say(_waiting(url)))
         if await _first_of(_done(opening), asked) is None:
             return EXIT_OK
-        # What was made so far stays: the garbage collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
+        settle()
         serving = asyncio.create_task(runtime.serve(lambda: screen.announce(runtime)))
         try:
             await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
