@@ -46,9 +46,7 @@ class OpenAIDoor(Door):
         """``{"error": {"message", "type", "param", "code"}}``, or the backend's own such body."""
         if failure.own_body is not None:
             return failure.own_body
-        return encode_error(
-            failure.status, failure.message, kind=failure.type, param=failure.param, code=failure.code
-        )
+        return encode_error(failure.message, kind=failure.type, param=failure.param, code=failure.code)
 
     def error_event(self, failure: Failure) -> bytes:
         """The error body as one event; SDKs raise it. No ``[DONE]`` follows, since nothing is done."""

@@ -3,7 +3,6 @@
 from forge.wire.openai_body import encode_messages, encode_request, encode_tool, mended_messages
 from forge.wire.openai_emit import (
     DONE_EVENT,
-    HEARTBEAT,
     AnswerBuilder,
     ChunkEncoder,
     Identity,
@@ -16,7 +15,6 @@ from forge.wire.openai_response import ChunkDecoder, decode_response, read_usage
 
 __all__ = [
     "DONE_EVENT",
-    "HEARTBEAT",
     "REASONING_FIELDS",
     "AnswerBuilder",
     "ChunkDecoder",

@@ -14,18 +14,6 @@ from forge.wire.json_text import dumps
 from forge.wire.openai_request import REASONING_FIELDS
 
 DONE_EVENT: Final = b"data: [DONE]\n\n"
-HEARTBEAT: Final = b": keep-alive\n\n"
-"""An SSE comment: no client shows it, and no client times out while it comes."""
-
-_ERROR_TYPES: Final = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "invalid_request_error",
-    422: "invalid_request_error",
-    429: "rate_limit_error",
-}
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -174,12 +162,9 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
     return fields
 
 
-def encode_error(
-    status: int, message: str, *, kind: str | None = None, param: str | None = None, code: str | None = None
-) -> bytes:
+def encode_error(message: str, *, kind: str, param: str | None = None, code: str | None = None) -> bytes:
     """An error body as OpenAI's SDKs parse it."""
-    default = _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    error = {"message": message, "type": kind or default, "param": param, "code": code}
+    error = {"message": message, "type": kind, "param": param, "code": code}
     return dumps({"error": error})
 
 

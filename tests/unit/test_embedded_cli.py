@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from forge.embedded.__main__ import cli
+from forge.embedded.cli import cli
 from forge.embedded.models import DEFAULT_MODEL, MODELS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
