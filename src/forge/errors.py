@@ -284,7 +284,7 @@ class BackendError(ForgeError):
     def __init__(self, status_code: int, detail: str = "", *, raw_body: str | None = None) -> None:
         reason = f": {detail}" if detail else ""
         super().__init__(f"Backend returned {status_code}{reason}")
-        self.status_code = status_code
+        self.status_code, self.detail = status_code, detail
         self.body = detail if raw_body is None else raw_body
         # The backend's Retry-After header as it came, and its x-should-retry; whoever read the answer sets them.
         self.retry_after: str | None = None

@@ -230,3 +230,50 @@ async def test_requests_cannot_write_log_lines():
         _, err = await process.communicate()
     assert b"\x1b" not in err
     assert b"\n12:00:00 fake" not in err
+
+
+@pytest.mark.parametrize(
+    "closing", [pytest.param(">&-", id="output"), pytest.param("<&- >&- 2>&-", id="everything")]
+)
+async def test_closed_standard_streams_do_not_matter(closing):
+    port = free_port()
+    async with ScriptedServer([whole_text("Hello")]) as backend:
+        command = f"{sys.executable} -m forge.proxy --backend-url {backend.url} --port {port}"
+        process = await asyncio.create_subprocess_shell(
+            f"exec {command} {closing}", env={**os.environ, "PYTHONPATH": SOURCE}
+        )
+        try:
+            assert "Hello" in await _answer_of(port)
+            process.terminate()
+            assert await asyncio.wait_for(process.wait(), 30) == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def _answer_of(port):
+    """What the proxy on ``port`` answers to a chat; until it listens, connections are refused."""
+    async with aiohttp.ClientSession() as session, asyncio.timeout(30):
+        while True:
+            try:
+                async with session.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=CHAT) as answer:
+                    return await answer.text()
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_name_that_the_terminal_has_no_letters_for():
+    async with (
+        ScriptedServer() as backend,
+        running("--backend-url", backend.url, "--model", "mödel", PYTHONIOENCODING="ascii") as (process, _),
+    ):
+        process.terminate()
+        out, _ = await process.communicate()
+    assert b"m\\xf6del" in out
+
+
+async def test_a_web_server_that_is_no_model_server_is_pointed_out():
+    async with ScriptedServer(pages={}) as backend, running("--backend-url", backend.url) as (process, _):
+        process.terminate()
+        _, err = await process.communicate()
+    assert b"may be no model server" in err

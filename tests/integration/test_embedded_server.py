@@ -141,11 +141,13 @@ async def test_a_broken_model_file_is_said_at_once(
     with (tmp_path / "models" / model.file_name).open("wb") as file:
         file.truncate(model.size)  # the right size, and nothing in it
 
-    with pytest.raises(ServerStartError) as caught:
+    with pytest.raises(EmbeddedModelError, match="damaged") as caught:
         await embedded.start()
 
-    assert model.file_name in caught.value.log
-    assert str(tmp_path) in caught.value.hint
+    assert "install" in caught.value.hint
+    failed_start = caught.value.__context__
+    assert isinstance(failed_start, ServerStartError)
+    assert model.file_name in failed_start.log
 
 
 async def test_a_missing_model_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

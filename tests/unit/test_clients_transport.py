@@ -1,5 +1,7 @@
 import asyncio
 import gzip
+import shutil
+import ssl
 from contextlib import asynccontextmanager
 
 import pytest
@@ -294,3 +296,50 @@ async def test_what_a_server_says_about_trying_again(headers, hint, should):
         await transport.aclose()
 
     assert (error.retry_after, error.should_retry) == (hint, should)
+
+
+async def test_tls_to_a_server_that_has_none_is_told_as_such():
+    async def accept(reader, writer):
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(BackendUnreachableError) as caught:
+            await get(URL(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+    assert "http://" in str(caught.value.cause)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+async def test_a_certificate_that_nobody_vouches_for(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    maker = await asyncio.create_subprocess_exec(
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"),
+        *("-keyout", key, "-out", certificate),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert await maker.wait() == 0
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    async with server:
+        with pytest.raises(BackendUnreachableError) as caught:
+            await get(URL(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+    assert "certificate" in str(caught.value.cause)
+
+
+async def test_closing_under_a_waiting_request_is_no_reason_to_send_it_again():
+    async with ScriptedServer([Script([Gate()])]) as backend:
+        transport = Transport()
+
+        async def ask():
+            async with transport.open("POST", chat_url(backend), headers={}, body=b"{}"):
+                pass
+
+        asking = asyncio.create_task(ask())
+        await backend.chat()
+        await transport.aclose()
+        with pytest.raises(BackendUnreachableError):
+            await asyncio.wait_for(asking, 5)
+    assert len(backend.chats) == 1

@@ -256,6 +256,13 @@ def test_the_store_knows_what_is_there(cache: Path, index: Index) -> None:
     path = install(model, ignore, index)
     assert store.require(model) == path
 
+    store.verify(model)
+    path.write_bytes(bytes(model.size))
+    assert store.require(model) == path  # the size is right
+    with pytest.raises(EmbeddedModelError, match="damaged") as caught:
+        store.verify(model)
+    assert "install --model tiny" in caught.value.hint
+
     path.write_bytes(b"cut")
     with pytest.raises(EmbeddedModelError, match="damaged"):
         store.require(model)

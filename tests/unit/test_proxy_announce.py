@@ -1,3 +1,4 @@
+import errno
 import io
 
 import pytest
@@ -39,3 +40,12 @@ def test_what_a_person_needs_is_there_and_no_secret(out):
 
 def test_colour_only_in_a_terminal():
     assert "\x1b" not in shown(io.StringIO())
+
+
+class Full(io.StringIO):
+    def write(self, _):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_proxy_serves_also_where_nobody_reads_its_announcement():
+    shown(Full())

@@ -146,3 +146,26 @@ async def test_the_query_is_passed_and_quoted_where_it_must_be():
     assert query.startswith("a=%20b&c=")
     assert query.isascii()
     assert query.isprintable()
+
+
+PAGE = Script([b"<html>It works!</html>"], headers={"Content-Type": "text/html"})
+
+
+@pytest.mark.parametrize(
+    ("pages", "odd"),
+    [
+        pytest.param({}, "404", id="no-such-page"),
+        pytest.param({"/v1/models": PAGE}, "text/html", id="a-page-for-people"),
+        pytest.param(
+            {"/v1/models": error(401, "no key", "authentication_error")}, None, id="only-with-a-key"
+        ),
+        pytest.param({"/v1/models": error(503, "loading", "unavailable_error")}, None, id="loading"),
+        pytest.param({"/v1/models": whole_text("x")}, None, id="an-object"),
+    ],
+)
+async def test_what_speaks_against_a_model_server(pages, odd):
+    async with ScriptedServer(pages=pages) as backend:
+        road = courier(backend.url)
+        found = await road.oddity()
+        await road.aclose()
+    assert found is None if odd is None else odd in found

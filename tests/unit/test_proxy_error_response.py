@@ -60,6 +60,13 @@ def test_the_backends_own_message(body, message):
     assert describe(BackendError(503, raw_body=body)).message == message
 
 
+@pytest.mark.parametrize("body", ["<html>It works!</html>", "", "null", "[]"])
+def test_an_answer_that_is_none_is_told_in_our_words(body):
+    # The server answered with 200: a status made up by us would send people looking in the wrong place.
+    error = BackendError(502, "the answer is no chat completion", raw_body=body)
+    assert describe(error).message == "the answer is no chat completion"
+
+
 def test_a_body_in_openais_shape_passes_whole():
     failure = describe(BackendError(400, raw_body=OPENAI))
     assert failure.own_body is not None

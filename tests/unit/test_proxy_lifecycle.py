@@ -17,8 +17,22 @@ from forge.proxy.server import BindError
     ],
 )
 def test_one_line_with_the_cause_and_what_helps(error, parts):
-    line = why(error)
+    line = why(error, "llamaserver")
     assert "\n" not in line
     assert "s3cret" not in line
     for part in parts:
         assert part in line
+
+
+@pytest.mark.parametrize(
+    ("kind", "starter"),
+    [pytest.param("ollama", "ollama serve", id="ollama"), pytest.param("vllm", "vllm serve", id="vllm")],
+)
+def test_a_dead_backend_is_started_with_its_own_command(kind, starter):
+    line = why(BackendUnreachableError("http://h:1"), kind)
+    assert starter in line
+    assert "llama-server" not in line
+
+
+def test_a_hosted_backend_is_not_ours_to_start():
+    assert "Start it" not in why(BackendUnreachableError("https://h"), "anthropic")

@@ -93,6 +93,12 @@ def test_is_loopback(host, expected):
             "inject_respond_tool",
             id="contradiction",
         ),
+        pytest.param({"backend_url": URL, "api_key": "a\nb"}, "api_key", id="line-break-in-key"),
+        pytest.param(
+            {"backend_url": URL, "backend_api_key": "k\r\nX-Other: y", "allow_anonymous": True},
+            "backend_api_key",
+            id="header-in-key",
+        ),
         pytest.param({"backend_url": URL, "host": "0.0.0.0"}, "host", id="open-to-the-network"),
         pytest.param({"backend_url": URL, "backend_api_key": "k"}, "backend_api_key", id="key-for-everybody"),
     ],

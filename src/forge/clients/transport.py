@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 
@@ -210,6 +211,8 @@ class Transport:
         except aiohttp.ClientConnectorError:
             raise
         except _STALE:
+            if session.closed:  # by us, under this request: no server dropped it
+                raise
             return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
 
     async def _open_session(self) -> aiohttp.ClientSession:
@@ -278,6 +281,8 @@ def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:
 
 def _connect_failure(error: OSError) -> str:
     """In a person's words, without the address, which the message names already."""
+    if isinstance(error, ssl.SSLError):  # its errno counts otherwise than the system's
+        return "it does not speak TLS; is it http:// instead of https://?"
     if isinstance(error, socket.gaierror):
         return error.strerror or "unknown host"
     if error.errno is not None and error.errno > 0:
@@ -292,6 +297,8 @@ def _why_unreachable(error: aiohttp.ClientError | OSError) -> OSError:
             return TimeoutError("no connection in time")
         case TimeoutError():
             return TimeoutError("connected, but no answer in time")
+        case aiohttp.ClientConnectorCertificateError():
+            return OSError("its certificate is not trusted here")
         case aiohttp.ClientConnectorError():
             return OSError(_connect_failure(error.os_error))
         case aiohttp.ServerDisconnectedError():

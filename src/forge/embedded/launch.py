@@ -14,7 +14,7 @@ import msgspec
 
 from forge.embedded import store
 from forge.embedded.models import DEFAULT_MODEL, RUNTIME_REQUIREMENT
-from forge.errors import EmbeddedModelError
+from forge.errors import EmbeddedModelError, ServerStartError
 from forge.serving import logs, process
 
 _TEMPLATE = Path(__file__).with_name("chatml_tools.jinja")
@@ -109,7 +109,12 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         environment={"PYTHONPATH": _import_path()},
         ready_timeout=ready_timeout,
     )
-    child, base_url = await process.start(launch, _announced_address)
+    try:
+        child, base_url = await process.start(launch, _announced_address)
+    except ServerStartError:
+        # Its content was verified when it was put there. Whoever sees llama.cpp stumble over it wants to know more.
+        await asyncio.to_thread(store.verify, known)
+        raise
     return EmbeddedServer(child, base_url, known.name)
 
 

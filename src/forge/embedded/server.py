@@ -2,7 +2,7 @@
 
 Takes the flags of ``llama-server`` that Forge uses. When the server listens, one JSON line with its address goes
 to standard output; everything else, llama.cpp's own log included, goes to standard error. It exits with 0 on
-SIGTERM, with 1 when it cannot start, and never stays behind: ``serving/guard.py`` runs it.
+SIGTERM once it listens (a signal while it loads ends it on the spot), with 1 when it cannot start, and never stays behind: ``serving/guard.py`` runs it.
 """
 
 from __future__ import annotations
@@ -65,15 +65,17 @@ def main() -> int:
     options = _arguments()
     announcements = _keep_stdout_for_the_address()
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     try:
+        # Loading is one long call into C++, in which no handler of ours would run: until it returns, signals end us.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         import xllamacpp
 
         server = xllamacpp.Server(_parameters(options))
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     os.write(announcements, json.dumps({"listening": server.listening_address}).encode() + b"\n")
     stop.wait()
     return 0

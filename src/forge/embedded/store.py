@@ -70,6 +70,24 @@ def require(model: EmbeddedModel) -> Path:
     raise EmbeddedModelError(what, hint=f"Run: {install_command(model)}")
 
 
+def verify(model: EmbeddedModel) -> None:
+    """Read the whole file of an installed model.
+
+    Raises:
+        EmbeddedModelError: it is not what was published, or cannot be read.
+    """
+    path = require(model)
+    try:
+        good = sha256_of(path) == model.sha256
+    except OSError as error:
+        raise EmbeddedModelError(f"{path} cannot be read: {error.strerror}") from error
+    if not good:
+        raise EmbeddedModelError(
+            f"{path} is damaged: its content is not what was published",
+            hint=f"Run: {install_command(model)}",
+        )
+
+
 def install_command(model: EmbeddedModel) -> str:
     """The command that installs the model."""
     option = "" if model.name == DEFAULT_MODEL else f" --model {model.name}"

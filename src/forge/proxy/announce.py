@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TextIO
 
@@ -14,13 +15,15 @@ def announce(runtime: Runtime, out: TextIO | None = None) -> None:
     out = out or sys.stdout
     first = f"forge proxy running at {runtime.url}"
     facts = _facts(runtime)
-    if out.isatty():
-        _rich(first, facts, out)
-    else:
-        width = max(len(name) for name, _ in facts)
-        lines = [first, *(f"  {name:<{width}}  {value}" for name, value in facts)]
-        out.write("\n".join(lines) + "\n")
-    out.flush()
+    # A reader that has gone, or a full disk, is no reason not to serve.
+    with contextlib.suppress(OSError):
+        if out.isatty():
+            _rich(first, facts, out)
+        else:
+            width = max(len(name) for name, _ in facts)
+            lines = [first, *(f"  {name:<{width}}  {value}" for name, value in facts)]
+            out.write("\n".join(lines) + "\n")
+        out.flush()
 
 
 def _facts(runtime: Runtime) -> list[tuple[str, str]]:

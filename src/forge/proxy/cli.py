@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import os
+import re
 import sys
 from typing import Any
 
@@ -169,6 +172,7 @@ def command(**flags: Any) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; a wrong flag costs one line and exit code 2."""
+    _secure_standard_streams()
     try:
         result = command.main(args=argv, prog_name="python -m forge.proxy", standalone_mode=False)
     except click.UsageError as error:
@@ -176,7 +180,28 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except click.Abort:
         return 130
+    except OSError as error:  # standard output: a full disk, say
+        click.echo(f"error: cannot write the answer: {error.strerror or error}", err=True)
+        return 1
     return int(result or 0)
+
+
+def _secure_standard_streams() -> None:
+    """Make standard streams that can be written to, whatever the caller left of them.
+
+    Where one is closed (``>&-``, some supervisors), the next socket would take its number, and libuv aborts when
+    that is closed again. And a name in a message must not fail for an alphabet that a terminal lacks.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the process's life
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _flagged(message: str) -> str:
@@ -184,7 +209,7 @@ def _flagged(message: str) -> str:
     for name in sorted(Settings.__dataclass_fields__, key=len, reverse=True):
         if "_" in name:
             message = message.replace(name, "--" + name.replace("_", "-"))
-    return message
+    return re.sub(r"\bbackend='(\w+)'", r"--backend \1", message)
 
 
 def _log_to_stderr(*, verbose: bool) -> None:

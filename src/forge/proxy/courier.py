@@ -16,11 +16,12 @@ from yarl import URL
 
 from forge.clients.credentials import in_slot
 from forge.clients.transport import Incoming, Timeouts, Transport
-from forge.errors import BackendError, BackendUnreachableError, StreamError
+from forge.errors import BackendError, BackendUnreachableError, ForgeError, StreamError
 from forge.proxy.backends import KINDS
 from forge.proxy.settings import Settings, mask_url, mount_root
 
 _PROBE_SECONDS = 5.0
+_NO_SUCH_PAGE = (404, 405)
 _CONNECT_SECONDS = 10.0
 _QUERY_SAFE = "!$&'()*+,;=:@/?%-._~"
 _RETURNED_HEADERS = ("content-type", "retry-after")
@@ -76,6 +77,23 @@ class Courier:
             return BackendUnreachableError(self.shown_url, error)
         except (BackendError, StreamError):
             return None
+        return None
+
+    async def oddity(self) -> str | None:
+        """What speaks against a model server at the backend's address, in one sentence; None if nothing does."""
+        try:
+            async with (
+                asyncio.timeout(_PROBE_SECONDS),
+                self.send("GET", "/v1/models", headers={}) as answer,
+            ):
+                status, kind, body = answer.status, answer.content_type, await answer.read()
+        except (ForgeError, TimeoutError):
+            return None
+        known = f"{self.shown_url} may be no model server, or have a path too much"
+        if status in _NO_SUCH_PAGE:
+            return f"{known}: it has no /v1/models (status {status})"
+        if status == 200 and not body.lstrip().startswith(b"{"):
+            return f"{known}: its /v1/models is no JSON object ({kind})"
         return None
 
     async def aclose(self) -> None:

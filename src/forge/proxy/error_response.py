@@ -165,6 +165,8 @@ def _stated(body: str) -> tuple[dict[str, Any], bool]:
 
 
 def _plain(error: BackendError) -> str:
+    if error.detail:  # what was read out of the answer, or why it is none
+        return error.detail
     text = error.body.strip()
     # A page of HTML from some gateway helps nobody; a short sentence does.
     if text and len(text) <= 500 and not text.startswith(("<", "{", "[")):

@@ -76,7 +76,7 @@ async def _run(settings: Settings, screen: Screen) -> int:
     try:
         code = await _first_of(_live(runtime, stop, screen), forced)
     except (ForgeError, BindError) as error:
-        screen.say(f"error: {why(error)}")
+        screen.say(f"error: {why(error, settings.kind)}")
         code = EXIT_FAILED
     finally:
         forced.cancel()
@@ -129,13 +129,21 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
         await asyncio.wait({task})
 
 
-def why(error: Exception) -> str:
-    """One line: what went wrong and, where known, what to do about it."""
+_STARTERS = {
+    "llamaserver": "llama-server -m model.gguf --jinja --port 8080",
+    "openai": "llama-server -m model.gguf --jinja --port 8080",
+    "llamafile": "./model.llamafile --server --port 8080",
+    "ollama": "ollama serve",
+    "vllm": "vllm serve MODEL --port 8080",
+}
+
+
+def why(error: Exception, kind: str) -> str:
+    """One line: what went wrong and, where known, what to do about it; ``kind`` is the backend's."""
     if isinstance(error, BackendUnreachableError):
-        return (
-            f"{describe(error).message}. Start it first, for example: llama-server -m model.gguf --jinja --port 8080; "
-            "or use --wait, or --backend embedded"
-        )
+        starter = _STARTERS.get(kind)
+        start = f"Start it first, for example: {starter}; or use" if starter else "Use"
+        return f"{describe(error).message}. {start} --wait, or --backend embedded"
     text = " ".join(str(error).split())
     hint = getattr(error, "hint", "")
     return f"{text} ({hint})" if hint else text

@@ -138,7 +138,7 @@ class _Running:
         if self._error is not None:
             self._thread.join()
             cause = self._error
-            reason = why(cause) if isinstance(cause, Exception) else repr(cause)
+            reason = why(cause, self.runtime.settings.kind) if isinstance(cause, Exception) else repr(cause)
             raise RuntimeError(f"Proxy failed to start: {reason}") from cause
 
     def stop(self) -> None:

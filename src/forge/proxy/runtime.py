@@ -75,6 +75,9 @@ class Runtime:
         self._server = HTTPServer(create_app(self._service), self._listener, self.settings.limits)
         if require_backend:
             await self._find_backend(courier, on_waiting)
+            if (oddity := await courier.oddity()) is not None:
+                # Not refused: some servers have that page only for callers with a key, or not at all.
+                _log.warning("%s", oddity)
         await self._probe()
 
     async def serve(self, on_started: Callable[[], None]) -> None:

@@ -87,6 +87,7 @@ class Settings:
         self._check_backend()
         self._check_numbers()
         self._check_choices()
+        self._check_keys()
         self._check_exposure()
 
     def _check_backend(self) -> None:
@@ -121,6 +122,11 @@ class Settings:
             raise SettingsError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
         if self.inject_respond_tool and self.text_policy in {"nudge", "trust"}:
             raise SettingsError(f"inject_respond_tool contradicts text_policy={self.text_policy!r}")
+
+    def _check_keys(self) -> None:
+        for name, key in (("api_key", self.api_key), ("backend_api_key", self.backend_api_key)):
+            if key is not None and not key.isprintable():
+                raise SettingsError(f"{name} has a character that cannot stand in an HTTP header")
 
     def _check_exposure(self) -> None:
         # A key of the operator's, or a door to other machines, is not left open by accident.

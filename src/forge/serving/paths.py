@@ -6,9 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+from forge.errors import EmbeddedModelError
+
 
 def cache_dir() -> Path:
     """``FORGE_CACHE_DIR`` if set, else ``forge`` in the platform's cache folder. Not created here.
+
+    Raises:
+        EmbeddedModelError: there is neither that variable nor a home folder (a container's nameless user).
 
     Linux and others: ``$XDG_CACHE_HOME`` or ``~/.cache``; macOS: ``~/Library/Caches``; Windows: ``%LOCALAPPDATA%``.
     """
@@ -16,9 +21,19 @@ def cache_dir() -> Path:
     if override:
         return Path(override).expanduser().absolute()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "forge"
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "forge"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "forge"
+        return _home() / "Library" / "Caches" / "forge"
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification: relative paths are invalid and to be ignored.
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "forge"
+    return (Path(base) if base.startswith("/") else _home() / ".cache") / "forge"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise EmbeddedModelError(
+            "there is no home folder to keep models and logs in",
+            hint="Set FORGE_CACHE_DIR to a folder that you may write to.",
+        ) from error
