@@ -13,6 +13,7 @@ from forge.core.request import Tool
 from forge.engine.answer import Answer
 from forge.engine.call_check import gravest, judge_call, prefixed
 from forge.engine.judge import Rules, judge
+from forge.engine.tone import Tone
 from forge.guardrails import ResponseValidator
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -60,7 +61,7 @@ def test_the_turn_and_the_validator_agree(calls: list[tuple[str, Any]], level: i
     answer.finish = Finish(reason="tool_calls")
     verdict = judge(answer, Rules(tools=tuple(TOOLS.values())), level=level)
     written = [ToolCall(name, arguments, id=f"c{i}") for i, (name, arguments) in enumerate(calls)]
-    result = ResponseValidator(TOOLS.values()).validate(written, level=level)
+    result = ResponseValidator(TOOLS.values()).validate(written, tone=Tone(level))
 
     assert verdict.accepted == (result.nudge is None)
     if result.nudge is not None:

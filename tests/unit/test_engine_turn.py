@@ -794,11 +794,14 @@ def test_a_fault_in_a_guard_passes_the_backends_answer_through() -> None:
 def test_the_example_in_a_correction_is_of_the_tool_that_was_meant() -> None:
     broken = text_attempt('<tool_call>{"name": "read_file", "arguments": {"path": </tool_call>')
 
-    played = play(ask(), broken, broken, text_attempt("I give up."))
-
-    correction = played.requests[2].messages[-1].parts[0]
-    assert isinstance(correction, Text)
-    assert '"name": "read_file"' in correction.text
+    shown = []
+    for able in (Capabilities(), CONSTRAINING):
+        played = play(ask(), broken, broken, text_attempt("I give up."), capabilities=able)
+        correction = played.requests[2].messages[-1].parts[0]
+        assert isinstance(correction, Text)
+        shown.append('"name": "read_file"' in correction.text)
+    # Where decoding can be constrained the form is safe, and an example is only something to copy.
+    assert shown == [True, False]
 
 
 @pytest.mark.parametrize("arguments", ["[" * 100_000, '{"city":' * 50_000])

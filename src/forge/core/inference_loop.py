@@ -23,6 +23,7 @@ from forge.core.report import ModelCall, RunReport
 from forge.core.transcript import CallIds, OnMessage, answer, assistant, call_messages, user
 from forge.dialects.reply import RejectedSegment
 from forge.engine.text_check import TextFault, text_correction
+from forge.engine.tone import Tone
 from forge.errors import ToolCallError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, Nudge
@@ -154,7 +155,7 @@ class Inference:
             call = await self._call()
             self.attempt += 1
             self._count(call.usage)
-            result = self._validate(call, await self._level())
+            result = self._validate(call, await self._tone())
             partial = self.accept_partial and any(entry.correction is None for entry in result.judged)
             self._note(result, call, partial=partial)
             if result.nudge is None:
@@ -260,26 +261,22 @@ class Inference:
             cached = usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             self.context.update_token_count(usage.prompt_tokens + cached)
 
-    async def _level(self) -> int:
-        """How sharp a correction may be. From the second on it shows an example, and small models copy that: measured on
-        a real one, its constrained last attempt then asked for the weather in "<city>". Where decoding can be
-        constrained the form is safe in the end, so no example is shown.
-        """
-        return 1 if await can_constrain(self.client) else self.tracker.level
+    async def _tone(self) -> Tone:
+        return Tone(self.tracker.level, examples=not await can_constrain(self.client))
 
-    def _validate(self, call: _Call, level: int) -> ValidationResult:
+    def _validate(self, call: _Call, tone: Tone) -> ValidationResult:
         response = call.response
         must_be_an_answer(response)
         if call.broken is not None:
             fault = TextFault(reason="cut_off", broken=call.broken)
-            content = text_correction(fault, as_tools(self.tools), must_call=True, level=level)
+            content = text_correction(fault, as_tools(self.tools), must_call=True, tone=tone)
             return ValidationResult(None, Nudge("user", content, "retry"), needs_retry=True)
         if isinstance(response, list) and not response:
             response = TextResponse(
                 ""
             )  # a validator has nothing against no calls at all, but no answer is no answer
         if type(self.validator).validate is ResponseValidator.validate:
-            return self.validator.validate(response, level=level)
+            return self.validator.validate(response, tone=tone)
         return self.validator.validate(response)  # one of a caller's own, who knows this much of it
 
     def _drain(self, response: LLMResponse, result: ValidationResult, usage: TokenUsage | None) -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from forge.core.request import Tool
 from forge.engine import wording
+from forge.engine.tone import PLAIN, Tone
 from forge.prompts.nudges import (
     ARGUMENTS_PREFIX,
     NOT_RUN_PREFIX,
@@ -47,7 +48,7 @@ def judge_call(
     arguments: object,
     tools: Mapping[str, Tool],
     *,
-    level: int = 1,
+    tone: Tone = PLAIN,
     forced: str | None = None,
     decoded: bool = False,
 ) -> CallVerdict:
@@ -57,7 +58,7 @@ def judge_call(
         name: as the model wrote it.
         arguments: JSON text, or an already decoded value.
         tools: the offered tools by name.
-        level: the number that this correction has in its turn, from 1; later ones show an example.
+        tone: how a correction is worded.
         forced: the only tool that may be called.
         decoded: a client decoded the arguments as far as they could be read. Absent ones came as {}, so None is
             something that a model got wrong; and what is no object is shown as the Python value that it came as.
@@ -68,10 +69,10 @@ def judge_call(
         return CallVerdict(
             finding=found,
             fault="unknown_tool",
-            correction=wording.unknown_tool(name, offered, level=level),
+            correction=wording.unknown_tool(name, offered, tone=tone),
         )
     if forced and found.name != forced:
-        text = wording.wrong_tool(forced, offered, level=level)
+        text = wording.wrong_tool(forced, offered, tone=tone)
         return CallVerdict(finding=found, fault="wrong_tool", correction=text)
     if found.fault is None:
         return CallVerdict(finding=found)

@@ -14,6 +14,7 @@ from forge.core.request import Tool
 from forge.engine.answer import Answer, WrittenCall
 from forge.engine.call_check import gravest, judge_call
 from forge.engine.text_check import TextFault, text_correction, text_fault
+from forge.engine.tone import Tone
 from forge.prompts.nudges import not_run_nudge
 from forge.schema.check import CallFinding
 
@@ -24,6 +25,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     ``must_call``: text alone is a failed answer. ``forced``: the only tool that may be called. ``trust_text``:
     any text is a good answer. ``nudge_announcements``: a text that only announces an action is a failed answer.
     ``single_call``: the caller takes at most one call. ``unguarded``: names of tools that only pass through.
+    ``examples``: corrections may show an example, see :class:`Tone`.
     """
 
     tools: tuple[Tool, ...]
@@ -33,6 +35,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     nudge_announcements: bool = True
     single_call: bool = False
     unguarded: frozenset[str] = frozenset()
+    examples: bool = True
 
     @property
     def by_name(self) -> dict[str, Tool]:
@@ -86,7 +89,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
     """Judge a finished answer. ``level`` is the number that the next correction would have, from 1."""
     written = answer.calls[:1] if rules.single_call else answer.calls
-    calls = tuple(_check(call, rules, level) for call in written)
+    calls = tuple(_check(call, rules, Tone(level, rules.examples)) for call in written)
     if answer.finish_reason == "length" and calls and _may_be_cut(written[-1], calls[-1]):
         # The last call was cut off by the token limit: it is not executed, its complete siblings are.
         calls = calls[:-1]
@@ -143,7 +146,9 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
     if fault is None or (cut and (not rules.must_call or level > 1 or fault.reason == "cut_off")):
         # The same limit would cut the next attempt as well.
         return Verdict(accepted=True, reason="accepted")
-    correction = text_correction(fault, rules.tools, must_call=rules.must_call, level=level)
+    correction = text_correction(
+        fault, rules.tools, must_call=rules.must_call, tone=Tone(level, rules.examples)
+    )
     reason = "no_call" if rules.must_call else fault.reason
     return Verdict(accepted=False, reason=reason, correction=correction, detail=_detail(fault, answer))
 
@@ -156,10 +161,10 @@ def _detail(fault: TextFault, answer: Answer) -> str:
     )
 
 
-def _check(call: WrittenCall, rules: Rules, level: int) -> CheckedCall:
+def _check(call: WrittenCall, rules: Rules, tone: Tone) -> CheckedCall:
     if call.name in rules.unguarded:
         return _checked(call, name=call.name, arguments=str(call.arguments), is_object=True)
-    judged = judge_call(call.name, call.arguments, rules.by_name, level=level, forced=rules.forced)
+    judged = judge_call(call.name, call.arguments, rules.by_name, tone=tone, forced=rules.forced)
     found = judged.finding
     read_fixes = call.parsed.source.fixes if call.parsed and call.parsed.source else ()
     return _checked(

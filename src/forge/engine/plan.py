@@ -12,6 +12,7 @@ from forge.engine.answer import Answer
 from forge.engine.judge import Rules, Verdict
 from forge.engine.policy import Policy
 from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
+from forge.engine.tone import Tone
 
 
 class Plan:
@@ -59,12 +60,13 @@ class Plan:
             trust_text=self._policy.text_policy == "trust",
             nudge_announcements=not announced,
             single_call=self._single,
+            examples=not self.can_constrain,
             unguarded=frozenset(tool.name for tool in self.request.tools if tool.kind != "function"),
         )
 
     def malformed(self, *, level: int) -> Verdict:
         """The verdict when the server itself could not read what the model wrote."""
-        text = wording.broken_call(self.tools, reason="unreadable", level=level)
+        text = wording.broken_call(self.tools, reason="unreadable", tone=Tone(level, not self.can_constrain))
         detail = "the server could not parse the model's output"
         return Verdict(accepted=False, reason="broken_call", correction=text, detail=detail)
 

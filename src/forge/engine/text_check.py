@@ -11,6 +11,7 @@ from forge.core.request import Tool
 from forge.dialects.reply import RejectedSegment
 from forge.engine import wording
 from forge.engine.announce import announces_action
+from forge.engine.tone import PLAIN, Tone
 
 TextReason: TypeAlias = Literal["broken_call", "unknown_tool", "cut_off", "empty", "no_call", "announced"]
 
@@ -54,10 +55,10 @@ def text_fault(
     return None
 
 
-def text_correction(fault: TextFault, tools: Sequence[Tool], *, must_call: bool, level: int = 1) -> str:
-    """What the model is told about ``fault``; ``level`` counts the corrections of a turn from 1."""
+def text_correction(fault: TextFault, tools: Sequence[Tool], *, must_call: bool, tone: Tone = PLAIN) -> str:
+    """What the model is told about ``fault``."""
     if fault.broken is not None:
-        return wording.broken_call(tools, reason=fault.broken.reason, name=fault.broken.name, level=level)
+        return wording.broken_call(tools, reason=fault.broken.reason, name=fault.broken.name, tone=tone)
     if must_call:
-        return wording.must_call(tools, level=level, empty=fault.reason == "empty")
+        return wording.must_call(tools, tone=tone, empty=fault.reason == "empty")
     return wording.empty_answer() if fault.reason == "empty" else wording.announced_action()

@@ -1,6 +1,5 @@
 """The corrections of a guarded turn, put together from the nudges by what went wrong and how often.
 
-``level`` counts the corrections of this turn from 1; from the second on an example of a right call is added.
 All texts are deterministic, so a replayed turn sends the same bytes.
 """
 
@@ -10,6 +9,7 @@ import json
 from collections.abc import Sequence
 
 from forge.core.request import Tool
+from forge.engine.tone import PLAIN, Tone
 from forge.prompts.nudges import broken_call_nudge, empty_answer_nudge, retry_nudge, unknown_tool_nudge
 from forge.schema.explain import example_call
 from forge.schema.names import closest_names
@@ -17,36 +17,36 @@ from forge.schema.names import closest_names
 MAX_NAMES_SHOWN = 40
 
 
-def broken_call(tools: Sequence[Tool], *, reason: str, name: str | None = None, level: int = 1) -> str:
+def broken_call(tools: Sequence[Tool], *, reason: str, name: str | None = None, tone: Tone = PLAIN) -> str:
     """The text looked like a tool call but gives none (``reason``: unknown_tool, unreadable or cut_off)."""
     names = [tool.name for tool in tools]
     closest = closest_names(name, names) if name and reason == "unknown_tool" else ()
     meant = [tool for tool in tools if tool.name == name] or tools
-    return broken_call_nudge(reason, name, _names(tools), closest) + _example(meant, level)
+    return broken_call_nudge(reason, name, _names(tools), closest) + _example(meant, tone)
 
 
-def unknown_tool(name: str, tools: Sequence[Tool], *, level: int) -> str:
+def unknown_tool(name: str, tools: Sequence[Tool], *, tone: Tone) -> str:
     """The call names a tool that was not offered."""
     close = closest_names(name, [tool.name for tool in tools])
-    return unknown_tool_nudge(name, _names(tools), close) + _example(tools, level)
+    return unknown_tool_nudge(name, _names(tools), close) + _example(tools, tone)
 
 
-def must_call(tools: Sequence[Tool], *, level: int, empty: bool = False) -> str:
+def must_call(tools: Sequence[Tool], *, tone: Tone, empty: bool = False) -> str:
     """Plain text, or nothing at all, where a call is required."""
     names = ", ".join(_names(tools))
-    if level <= 1:
+    if tone.level <= 1:
         text = empty_answer_nudge() if empty else retry_nudge("")
         return f"{text} The available tools are: {names}." if names else text
     return (
         f"A tool call is required; text alone is not accepted. Call one of these tools now: {names}."
-        + _example(tools, level)
+        + _example(tools, tone)
     )
 
 
-def wrong_tool(wanted: str, tools: Sequence[Tool], *, level: int) -> str:
+def wrong_tool(wanted: str, tools: Sequence[Tool], *, tone: Tone) -> str:
     """A call of another tool than the one that the caller demanded."""
     text = f"Only the tool '{wanted}' may be called now, so this call was not run. Call '{wanted}'."
-    return text + _example([tool for tool in tools if tool.name == wanted], level)
+    return text + _example([tool for tool in tools if tool.name == wanted], tone)
 
 
 def announced_action() -> str:
@@ -69,7 +69,7 @@ def _names(tools: Sequence[Tool]) -> list[str]:
     return names
 
 
-def _example(tools: Sequence[Tool], level: int) -> str:
-    if level <= 1 or not tools:
+def _example(tools: Sequence[Tool], tone: Tone) -> str:
+    if not tone.shows_example or not tools:
         return ""
     return f" A call has this form: {json.dumps(example_call(tools[0]), ensure_ascii=False)}"

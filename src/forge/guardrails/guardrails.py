@@ -9,6 +9,7 @@ from typing import Any
 
 from forge.core.calls import LLMResponse, TextResponse, ToolCall
 from forge.engine.policy import TextPolicy
+from forge.engine.tone import Tone
 from forge.errors import ToolResolutionError
 from forge.guardrails.error_tracker import ErrorTracker
 from forge.guardrails.nudge import TOOL_ERROR_KINDS, CallCorrection, Nudge
@@ -101,7 +102,9 @@ class Guardrails:
         self._failed = False
         # A validator has nothing against no calls at all, but no answer is no answer.
         result = self.validator.validate(
-            response or TextResponse(""), level=self.errors.level, must_call=not self.steps.is_satisfied()
+            response or TextResponse(""),
+            tone=Tone(self.errors.level),
+            must_call=not self.steps.is_satisfied(),
         )
         if result.nudge is not None:
             return self._rejected(result.nudge)

@@ -13,6 +13,7 @@ from forge.dialects.reply import Reply, TextSegment
 from forge.engine.call_check import CallVerdict, gravest, judge_call, prefixed
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
 from forge.engine.text_check import text_correction, text_fault
+from forge.engine.tone import PLAIN, Tone
 from forge.guardrails.nudge import CallCorrection, Nudge, held_back
 from forge.schema.check import CallFinding
 from forge.schema.spec import as_tools
@@ -76,49 +77,51 @@ class ResponseValidator:
         self.text_policy = text_policy
         self._retry_nudge_fn = retry_nudge_fn
 
-    def validate(self, response: LLMResponse, *, level: int = 1, must_call: bool = False) -> ValidationResult:
+    def validate(
+        self, response: LLMResponse, *, tone: Tone = PLAIN, must_call: bool = False
+    ) -> ValidationResult:
         """Check one answer. An empty list of calls passes: there is nothing wrong with any call in it.
 
         Args:
             response: the answer.
-            level: the number that its correction would have in a row, from 1; later ones are sharper, and an
-                announcement is corrected once only.
+            tone: how a correction is worded, by the number that it has in a row; an announcement is corrected once
+                only.
             must_call: no text will do, whatever the policy: the work is not done yet.
         """
         if isinstance(response, TextResponse):
-            return self._validate_text(response.content or "", level, must_call=must_call)
-        return self._validate_calls(response, level)
+            return self._validate_text(response.content or "", tone, must_call=must_call)
+        return self._validate_calls(response, tone)
 
-    def _validate_text(self, text: str, level: int, *, must_call: bool) -> ValidationResult:
+    def _validate_text(self, text: str, tone: Tone, *, must_call: bool) -> ValidationResult:
         reply = parse_tool_calls(text, self.tools) if self.rescue_enabled else Reply((TextSegment(text),))
         calls = reply.calls
         if not calls:
-            return self._judge_text(text, reply, level, must_call=must_call)
+            return self._judge_text(text, reply, tone, must_call=must_call)
         if reply.reasoning and calls[0].reasoning is None:
             calls[0] = dataclasses.replace(calls[0], reasoning=reply.reasoning)
-        result = self._validate_calls(calls, level)
+        result = self._validate_calls(calls, tone)
         result.text = reply.text.strip()
         return result
 
-    def _judge_text(self, raw: str, reply: Reply, level: int, *, must_call: bool) -> ValidationResult:
+    def _judge_text(self, raw: str, reply: Reply, tone: Tone, *, must_call: bool) -> ValidationResult:
         must_call = must_call or self.text_policy in ("nudge", "respond")
         fault = text_fault(
             reply.text,
             reply.rejected,
             must_call=must_call,
             trust_text=self.text_policy == "trust",
-            nudge_announcements=level == 1,
+            nudge_announcements=tone.level == 1,
         )
         if fault is None:
             return ValidationResult([], None, needs_retry=False, text=reply.text, is_answer=True)
         if self._retry_nudge_fn is not None:
             content = self._retry_nudge_fn(raw)
         else:
-            content = text_correction(fault, self.tools, must_call=must_call, level=level)
+            content = text_correction(fault, self.tools, must_call=must_call, tone=tone)
         return ValidationResult(None, Nudge("user", content, "retry"), needs_retry=True)
 
-    def _validate_calls(self, calls: Sequence[ToolCall], level: int) -> ValidationResult:
-        verdicts = [judge_call(c.tool, c.args, self._by_name, level=level, decoded=True) for c in calls]
+    def _validate_calls(self, calls: Sequence[ToolCall], tone: Tone) -> ValidationResult:
+        verdicts = [judge_call(c.tool, c.args, self._by_name, tone=tone, decoded=True) for c in calls]
         named = gravest([verdict.fault for verdict in verdicts])
         judged = [_judged(call, verdict) for call, verdict in zip(calls, verdicts, strict=True)]
         if named is None:
