@@ -90,6 +90,7 @@ class LlamafileClient(ModelClient):
             "chat_template_kwargs": chat_template_kwargs,
         }
         self.sampling = chosen_sampling(self.sampling_key, given, recommended=recommended_sampling)
+        self._chat_url = join(base, "/chat/completions")
         self._server = LlamaServer(self._transport, self._base)
 
     async def get_context_length(self) -> int | None:
@@ -119,8 +120,7 @@ class LlamafileClient(ModelClient):
         wire = request if able.native_tools else as_prompted(request)
         tail = await self._constraint_fields(request, headers)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
-        url = join(self._base, "/chat/completions")
-        return exchange(self._transport, url, body, headers, stream=request.stream)
+        return exchange(self._transport, self._chat_url, body, headers, stream=request.stream)
 
     def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:
         if isinstance(error, BackendUnreachableError):

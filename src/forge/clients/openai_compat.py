@@ -69,6 +69,7 @@ class OpenAICompatClient(ModelClient):
             think=think,
             retries=Retries(limit=max_retries),
         )
+        self._chat_url = join(base, "/chat/completions")
         self.model = model
         self.sampling_key = self._sampling_key(model)
         given = {
@@ -102,8 +103,7 @@ class OpenAICompatClient(ModelClient):
         self, request: Request, able: Capabilities, headers: Mapping[str, str]
     ) -> AsyncGenerator[list[Delta], None]:
         body = self._encoded(request, able)
-        url = join(self._base, "/chat/completions")
-        return exchange(self._transport, url, body, headers, stream=request.stream)
+        return exchange(self._transport, self._chat_url, body, headers, stream=request.stream)
 
     def _encoded(self, request: Request, able: Capabilities) -> bytes:  # noqa: ARG002 - for subclasses
         tail = self._constrained(request.constraint) if request.constraint is not None else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import uuid
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from typing import TypeAlias, cast
@@ -31,7 +31,7 @@ Visible: TypeAlias = TextDelta | ReasoningDelta | CallReady | Retrying | Finishe
 
 def new_call_id() -> str:
     """A call id that is unique across conversations, in OpenAI's form."""
-    return f"call_{uuid.uuid4().hex[:24]}"
+    return f"call_{secrets.token_hex(12)}"
 
 
 async def drive(

@@ -18,6 +18,9 @@ from forge.engine.tone import Tone
 from forge.prompts.nudges import not_run_nudge
 from forge.schema.check import CallFinding
 
+# json.dumps makes a new encoder for each call that is not all defaults.
+_json_text = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class Rules(Struct, frozen=True, kw_only=True):
     """What an answer is measured by.
@@ -187,7 +190,7 @@ def _encode(call: WrittenCall, found: CallFinding) -> str:
     """The arguments' JSON text: the model's own where nothing had to be changed."""
     if not found.fixes and isinstance(call.arguments, str) and call.arguments.strip():
         return call.arguments
-    return json.dumps(found.arguments, ensure_ascii=False)
+    return _json_text(found.arguments)
 
 
 def _readable(call: WrittenCall) -> str:
@@ -196,7 +199,7 @@ def _readable(call: WrittenCall) -> str:
     llama-server refuses a history whose arguments are not JSON, so a broken call never goes back verbatim.
     """
     if isinstance(call.arguments, dict):
-        return json.dumps(call.arguments, ensure_ascii=False)
+        return _json_text(call.arguments)
     try:
         if isinstance(json.loads(call.arguments), dict):
             return str(call.arguments)

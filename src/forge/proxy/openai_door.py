@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-import uuid
 
 import msgspec
 
@@ -102,7 +102,7 @@ class _OpenAIReply(Reply):
     def _identity(self, started: Started | None) -> Identity:
         return Identity.of(
             started,
-            id=f"chatcmpl-{uuid.uuid4().hex}",
+            id=f"chatcmpl-{secrets.token_hex(16)}",
             model=self._request.model or "default",
             created=int(time.time()),
         )
