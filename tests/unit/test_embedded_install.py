@@ -222,6 +222,18 @@ def test_a_file_where_the_folder_should_be(
         install(index.model(), ignore, index)
 
 
+def test_a_whole_model_needs_no_folder_to_write_to(cache: Path, index: Index) -> None:
+    path = install(index.model(), ignore, index)
+    (cache / ".lock").unlink()
+    (cache / ".lock").mkdir()  # permissions would not stop a test that is run by root
+
+    assert install(index.model(), ignore, index) == path
+
+    path.write_bytes(bytes(len(path.read_bytes())))
+    with pytest.raises(EmbeddedModelError, match="cannot write"):
+        install(index.model(), ignore, index)
+
+
 def test_only_one_installation_at_a_time(cache: Path, index: Index) -> None:
     errors: list[str] = []
 

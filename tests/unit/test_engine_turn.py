@@ -351,6 +351,24 @@ def test_the_servers_parser_failing_is_a_rejected_attempt() -> None:
     assert played.calls == [("get_weather", {"city": "P"})]
 
 
+def test_a_server_that_never_reads_its_model_is_an_error_and_no_empty_answer() -> None:
+    unreadable = MalformedOutputError(
+        500, "The model produced output that does not match the expected format"
+    )
+
+    with pytest.raises(MalformedOutputError):
+        play(ask(), *[unreadable] * 4)
+
+
+def test_what_was_said_before_the_server_gave_up_is_kept() -> None:
+    unreadable = MalformedOutputError(
+        500, "The model produced output that does not match the expected format"
+    )
+    played = play(ask(), text_attempt("Let me check the weather:"), *[unreadable] * 3)
+
+    assert played.text == "Let me check the weather:"
+
+
 # -- required and named -----------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import click
 
 from forge.embedded import store
 from forge.embedded.install import Progress, install
-from forge.embedded.models import DEFAULT_MODEL, MODELS, EmbeddedModel
+from forge.embedded.models import DEFAULT_MODEL, MODELS, RUNTIME_REQUIREMENT, EmbeddedModel
 from forge.errors import EmbeddedModelError, ServerStartError
 
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -67,7 +67,7 @@ def install_command(name: str) -> None:
         path = install(model, progress)
     click.echo(f"{model.name} is at {path}", err=True)
     if find_spec("xllamacpp") is None:
-        click.echo("To run it: python -m pip install 'forge-guardrails[embedded]'", err=True)
+        click.echo(f"To run it: python -m pip install {RUNTIME_REQUIREMENT}", err=True)
 
 
 @cli.command("serve", epilog=_examples("python -m forge.embedded serve --port 8080"))

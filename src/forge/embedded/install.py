@@ -51,6 +51,9 @@ def install(model: EmbeddedModel, progress: Progress, download: Download = downl
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise no_space() from error
+        if _whole(model):  # in an image that was made with it, say, and is read-only
+            progress(model.size)
+            return path
         raise EmbeddedModelError(
             f"cannot write below {path.parent}: {error.strerror or error}",
             hint="Set FORGE_CACHE_DIR to a folder that you may write to.",
@@ -60,12 +63,15 @@ def install(model: EmbeddedModel, progress: Progress, download: Download = downl
 
 def _intact(model: EmbeddedModel, progress: Progress) -> bool:
     """Whether the installed file is the right one; a damaged one is removed."""
-    path = store.model_path(model)
-    if store.installed(model) and store.sha256_of(path) == model.sha256:
+    if _whole(model):
         progress(model.size)
         return True
-    path.unlink(missing_ok=True)
+    store.model_path(model).unlink(missing_ok=True)
     return False
+
+
+def _whole(model: EmbeddedModel) -> bool:
+    return store.installed(model) and store.sha256_of(store.model_path(model)) == model.sha256
 
 
 def _check_space(model: EmbeddedModel) -> None:

@@ -132,7 +132,7 @@ def _require_runtime() -> None:
     if find_spec("xllamacpp") is None:
         raise EmbeddedModelError(
             f"the embedded model server is not installed (package {RUNTIME_REQUIREMENT})",
-            hint="Run: python -m pip install 'forge-guardrails[embedded]'",
+            hint=f"Run: python -m pip install {RUNTIME_REQUIREMENT}",
         )
 
 

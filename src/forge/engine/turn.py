@@ -125,7 +125,10 @@ class Turn:
             raise error
         answer = self._answer
         if isinstance(error, MalformedOutputError) and self._plan.guards:
-            return self._reject(answer, self._plan.malformed(level=self._ladder.level))
+            outputs = self._reject(answer, self._plan.malformed(level=self._ladder.level))
+            if isinstance(outputs[0], Finished) and self._nothing_came():
+                raise error  # an empty answer would hide that there is none
+            return outputs
         if len(self._records) == 0:
             raise error
         self._record(answer, "backend_failed", detail=str(error))
@@ -232,6 +235,13 @@ class Turn:
         chosen = first if first.text.strip() else answer
         reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
         return [*outputs, self._finished(chosen, reason)]
+
+    def _nothing_came(self) -> bool:
+        """Whether the answers to fall back on broke off before they said anything."""
+        return all(
+            answer is None or (answer.finish is None and not answer.text)
+            for answer in (self._first, self._answer)
+        )
 
     def _pass_on(self, answer: Answer, verdict: str, detail: str = "") -> list[Output]:
         """End the turn with the backend's answer as it is."""
