@@ -86,7 +86,7 @@ def _swallowed(cur: Candidate, start: int) -> None:
 
 
 def _begins_a_line(before: str) -> bool:
-    if not before:
+    if not before or before.rstrip().endswith(_NATIVE.words):
         return False  # a block that begins with a call holds no thought that led to it: a draft
     context = Context()
     context.shown(before)
