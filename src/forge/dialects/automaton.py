@@ -22,6 +22,10 @@ _LEADING = "<[{(`>◁｛［"
 _INNER = ":=[~<{"
 """Anchors inside an opener that begins with a letter or another common character."""
 
+_SHORT = 24
+"""A piece of one token is not longer."""
+_MOST_PIECES = 8192
+
 
 class Hit(NamedTuple):
     """An opener at ``start``. ``waits``: more text may make it another, longer one (or make it one at all)."""
@@ -61,7 +65,7 @@ class _Anchor:
 class Automaton:
     """All openers. Those that hold a tool's name are kept apart, so that a new set of tools costs little."""
 
-    __slots__ = ("_anchors", "_chars", "_tags", "entries", "literals", "starts")
+    __slots__ = ("_anchors", "_chars", "_tags", "entries", "literals", "plain", "starts")
 
     def __init__(self, names: tuple[str, ...]) -> None:
         fixed = _fixed()
@@ -71,6 +75,8 @@ class Automaton:
             fixed.literals,
             fixed.starts,
         )
+        self.plain: set[str] = set()
+        """Short pieces in which no opener begins, whatever stands around them."""
         self.entries = dict(fixed.entries)
         for opener, notation in fixed.patterns:
             for name in names:
@@ -79,6 +85,19 @@ class Automaton:
         self._tags = Literals(
             opener.text.replace("N", name) for opener, _ in fixed.patterns for name in names
         )
+
+    def note(self, piece: str, tools: Toolbox) -> None:
+        """Remember ``piece`` if nothing in it can begin an opener: models repeat their tokens."""
+        if (
+            len(piece) > _SHORT
+            or self._chars.search(piece)
+            or self.literals.pending(piece)
+            or held_name(piece, 0, len(piece), "", tools)
+        ):
+            return
+        if len(self.plain) >= _MOST_PIECES:
+            self.plain.clear()
+        self.plain.add(piece)
 
     def find(self, text: str, at: int, low: int) -> Hit | None:
         """The first opener that may stand at or behind ``at``; ``low`` is where unreleased text begins."""

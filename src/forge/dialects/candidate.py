@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from forge.core.calls import CallSource, ToolCall
 from forge.core.ledger import Fix
@@ -226,10 +226,9 @@ class Candidate(Cursor):
 
 def _fingerprint(call: ToolCall) -> str | None:
     try:
-        return call.tool + json.dumps(call.args, sort_keys=True, default=_refuse)
+        return call.tool + _ENCODER.encode(call.args)
     except (TypeError, ValueError, RecursionError):
         return None
 
 
-def _refuse(value: Any) -> Any:
-    raise TypeError(f"not JSON: {type(value).__name__}")
+_ENCODER = json.JSONEncoder(sort_keys=True)

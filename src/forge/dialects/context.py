@@ -9,6 +9,8 @@ from typing import Any
 
 _KEPT = 400
 """Characters of visible text that are remembered: a cue further away does not speak about this call."""
+_LONGEST = 4 * _KEPT
+"""The tail is cut back only when it gets longer than this; nobody looks further back than ``_KEPT``."""
 BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
 """White space within a line, and characters without width."""
 
@@ -92,7 +94,8 @@ class Context:
             if self._last and not self._last.isspace() and not text[0].isspace():
                 text = "\n" + text
         self._last = text[-1]
-        self._tail = (self._tail + text)[-_KEPT:]
+        tail = self._tail + text
+        self._tail = tail if len(tail) < _LONGEST else tail[-_KEPT:]
         if not text.isspace():
             self.seam = False
             self.prose = True
@@ -107,7 +110,7 @@ class Context:
     def cut(self, *, call: bool = False) -> None:
         """Markup or a call was taken out: what follows stands as if on a line of its own."""
         if self._tail[-1:] != "\n":
-            self._tail = (self._tail + "\n")[-_KEPT:]
+            self._tail += "\n"
         self.seam = True
         self._joint |= call
 
@@ -118,16 +121,20 @@ class Context:
 
     def line(self) -> str:
         """The current line up to here."""
-        return self._tail[self._tail.rfind("\n") + 1 :]
+        tail = self._tail[-_KEPT:]
+        return tail[tail.rfind("\n") + 1 :]
 
     def at_line_start(self) -> bool:
         """Nothing but blanks since the line began."""
-        stripped = self._tail.rstrip(BLANK)
+        last = self._tail[-1:]
+        if last not in BLANK:
+            return last == "\n"
+        stripped = self._tail[-_KEPT:].rstrip(BLANK)
         return not stripped or stripped[-1] == "\n"
 
     def announced(self) -> bool:
         """The line ends in a label ("Calling:")."""
-        return self._tail.rstrip(BLANK)[-1:] in (":", "：")
+        return self._tail[-_KEPT:].rstrip(BLANK)[-1:] in (":", "：")
 
     def quoted(self) -> bool:
         """A quotation mark or a list or quote marker stands directly before."""
@@ -150,7 +157,7 @@ class Context:
         return weak is not None and not _cue(_ANNOUNCED).search(sentence, weak.end())
 
     def _sentence(self) -> str:
-        text = self._tail.rstrip()
+        text = self._tail[-_KEPT:].rstrip()
         start = 0
         for match in _SENTENCE.finditer(text):
             if match.end() < len(text):

@@ -61,6 +61,26 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
     return True
 
 
+def _plain_fence(text: str, at: int) -> int:
+    """The end of a block that cannot hold a call: its language or its first character says so."""
+    head = _HEAD.match(text, at)
+    if head is None:
+        return -1
+    ticks, info, first = head.groups()
+    info = info.strip().lower()
+    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE) and (first.isalpha() or first in _CALL_FIRST):
+        return -1
+    close = text.find("\n```", head.end(2))
+    if close < 0:
+        return -1
+    ticks_end = _TICKS.match(text, close + 1)
+    return ticks_end.end() if ticks_end is not None else -1
+
+
+_HEAD = re.compile(r"(`{3,}+)([^\n`]*+)(?=\n[\s\u200b\u200c\u200d\u2060\ufeff]*+(.))", re.DOTALL)
+_CALL_FIRST = "{[<>_｛［"
+
+
 def _tildes(cur: Candidate) -> Generator[None, None, bool]:
     cur.pos += len("~~~")
     if (yield from cur.pass_text(_TILDE_END)) is not None:
@@ -77,7 +97,7 @@ def _promising(cur: Candidate) -> Need[bool]:
     """Whether the fence's first character can begin a call at all."""
     yield from cur.space()
     first = yield from cur.peek()
-    return first.isalpha() or (first != "" and first in "{[<>_｛［")
+    return first.isalpha() or (first != "" and first in _CALL_FIRST)
 
 
 def _calls(cur: Candidate, *, marked: bool, statements: bool = False) -> Need[bool]:
@@ -178,6 +198,7 @@ FENCES = (
         seen_in="most chat-tuned models",
         openers=anywhere("```"),
         read=_fence,
+        plain=_plain_fence,
         example='```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
     ),
     Notation(

@@ -9,7 +9,7 @@ from forge.dialects.cursor import Cursor, Need
 from forge.dialects.delimited import delimited
 from forge.dialects.json_lexer import JsonLexer
 from forge.dialects.literals import Literals
-from forge.repair.tolerant import read_json
+from forge.repair.tolerant import read_json, read_valid
 
 _SPARE = "}])｝］ \t\r\n,;"
 """What may stand behind a value by mistake without changing it."""
@@ -39,6 +39,11 @@ def json_unit(cur: Cursor, marks: Literals | None = None, *, stop_at_tags: bool 
     unreadable; at the end of the reply if it was cut off.
     """
     start = cur.pos
+    text, base = cur.tape.window(start)
+    whole = read_valid(text, start - base)
+    if whole is not None:  # the usual case: nothing has to be found out
+        cur.pos = base + whole[1]
+        return JsonUnit("read", whole[0])
 
     def attempt(stop: int, lexer: JsonLexer | None, explicit: bool) -> JsonUnit | None:
         return _attempt(cur, start, stop, lexer, explicit=explicit)

@@ -43,6 +43,8 @@ class Opener(Struct, frozen=True):
 class Notation(Struct, frozen=True, kw_only=True):
     """One way of writing calls (or text about them).
 
+    ``plain`` gives the end of a stretch that begins at an offset and is certainly text, -1 where that cannot be
+    told yet or is not so; such a stretch is shown without a reader.
     ``quotable``: the text before may turn it into an example (a sentence that ends in "like this:").
     ``example`` is a call of ``get_weather`` with ``city`` Oslo as this notation writes it.
     """
@@ -54,6 +56,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     read: Reader
     example: str = ""
     quotable: bool = True
+    plain: Callable[[str, int], int] | None = None
 
 
 def anywhere(*texts: str) -> tuple[Opener, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from itertools import groupby
 
 from forge.dialects.automaton import Hit, automaton, held_name, name_before
@@ -55,7 +55,12 @@ class ReplyScanner:
         """Take the next piece."""
         if self._tape.closed:
             raise ValueError("the reply was finished")
+        if piece in self._automaton.plain and self._idle():
+            self._tape.pass_over(piece)
+            self._shown = self._scan = self._tape.end
+            return Reply((TextSegment(self._context.shown(piece)),))
         if piece:
+            self._automaton.note(piece, self._tools)
             self._tape.append(piece)
             self._run()
             self._tape.drop_before(self._candidate.start if self._candidate else self._shown)
@@ -67,6 +72,10 @@ class ReplyScanner:
             self._tape.closed = True
             self._run()
         return self._take()
+
+    def _idle(self) -> bool:
+        """Whether no text is held back and no candidate is read."""
+        return self._candidate is None and self._tape.empty and self._context.prose
 
     def _take(self) -> Reply:
         segments = _merged(self._out)
@@ -170,12 +179,25 @@ class ReplyScanner:
             start, opener, notation = self._choices.pop(0)
             self._show(start)
             if self._stands(opener):
+                if notation.plain is not None and self._pass_plain(notation.plain, start):
+                    return True
                 self._candidate = Candidate(self._tape, start, self._tools, self._context, self._seen)
                 self._candidate.notation = notation.name
                 self._candidate.quotable = notation.quotable
                 self._reader = notation.read(self._candidate)
                 return True
         return False
+
+    def _pass_plain(self, plain: Callable[[str, int], int], start: int) -> bool:
+        """Show what is certainly text from ``start`` on, up to its end."""
+        text, base = self._tape.window(start)
+        end = plain(text, start - base)
+        if end < 0 or (end >= len(text) and not self._tape.closed):
+            return False
+        self._choices = []
+        self._show(base + end)
+        self._scan = self._shown
+        return True
 
     def _step(self) -> bool:
         """Let the reader go on. False: it waits for more text."""

@@ -43,6 +43,16 @@ class Tape:
             self._chunks = [""]
             self._starts = [offset]
 
+    def pass_over(self, piece: str) -> None:
+        """Add a piece that nobody will look at again; everything before it must have been dropped."""
+        self.end += len(piece)
+        self._starts[-1] = self.end
+
+    @property
+    def empty(self) -> bool:
+        """Whether all that came was dropped."""
+        return self._starts[-1] == self.end
+
     def window(self, offset: int) -> tuple[str, int]:
         """A string that holds everything from ``offset`` on, and the offset of its first character."""
         if offset >= self._starts[-1]:

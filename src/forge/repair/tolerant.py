@@ -28,6 +28,22 @@ def _refuse(_: str) -> Any:
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
 
 
+def read_valid(text: str, pos: int) -> tuple[dict[str, Any] | list[Any], int] | None:
+    """The object or array that begins right at ``pos`` and its end, if it is valid JSON as it stands."""
+    try:
+        value, end = _scan(text, pos)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict | list) or _too_deep(text, pos, end, value):
+        return None
+    return value, end
+
+
+def _too_deep(text: str, start: int, end: int, value: object) -> bool:
+    opened = text.count("{", start, end) + text.count("[", start, end)
+    return opened > MAX_DEPTH and _depth(value) > MAX_DEPTH
+
+
 def read_json(text: str, pos: int = 0, *, keys: frozenset[str] = frozenset()) -> Reading:
     """Read the JSON value that begins at ``pos`` (white space and comments before it are skipped).
 
@@ -41,8 +57,7 @@ def read_json(text: str, pos: int = 0, *, keys: frozenset[str] = frozenset()) ->
     except (StopIteration, ValueError, RecursionError):
         return TolerantReader(text, pos, keys).run()
     if isinstance(value, dict | list):
-        opened = text.count("{", start, end) + text.count("[", start, end)
-        if opened > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        if _too_deep(text, start, end, value):
             return Reading(end=pos, fault="too_deep")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return TolerantReader(text, pos, keys).run()
