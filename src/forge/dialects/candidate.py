@@ -93,7 +93,8 @@ class Candidate(Cursor):
 
     def found(self, call: Found, start: int) -> None:
         """A call was read whole from ``start`` up to here."""
-        checked = read_arguments(call.tool, call.raw, text_values=call.text_values)
+        compiled = self.tools.compiled(call.tool)
+        checked = read_arguments(call.tool, call.raw, text_values=call.text_values, compiled=compiled)
         if not checked.complete:
             self.missed(Missed("cut_off", call.tool.name), start)
             return

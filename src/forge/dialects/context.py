@@ -145,6 +145,8 @@ class Context:
 
     def example(self) -> bool:
         """The sentence before says that what follows is an example, a refusal, an option or a quotation."""
+        if not self.prose:
+            return False
         if self.quoted():
             return True
         sentence = self._sentence()

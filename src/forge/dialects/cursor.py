@@ -49,6 +49,11 @@ class Cursor:
     def run(self, pattern: re.Pattern[str]) -> Need[str]:
         """Take the longest run that ``pattern`` (a repeated character class) matches here."""
         start = self.pos
+        text, base = self.tape.window(start)
+        match = pattern.match(text, start - base)
+        if match is not None and match.end() < len(text):
+            self.pos = base + match.end()
+            return match.group()
         while True:
             text, base = self.tape.window(self.pos)
             match = pattern.match(text, self.pos - base)
@@ -67,6 +72,8 @@ class Cursor:
         while True:
             text, base = self.tape.window(self.pos)
             at = self.pos - base
+            if at < len(text) and text[at] not in words.starts:
+                return None
             if not self.tape.closed and len(text) - at < words.longest:
                 rest = text[at:]
                 if not rest or rest in words.prefixes:

@@ -62,9 +62,24 @@ def calls_in(unit: JsonUnit, tools: Toolbox, *, marked: bool) -> Calls:
     ``marked`` says that the notation around it promises a call: then a name without arguments is a call with
     none, and a call of an unknown tool is worth reporting whatever its shape.
     """
+    plain = None if unit.open else _plain_call(unit, tools)
+    if plain is not None:
+        return Calls([plain])
     reader = _Reader(tools, _open_containers(unit), unit.fixes, marked=marked)
     reader.take(unit.value, 0)
     return reader.calls
+
+
+def _plain_call(unit: JsonUnit, tools: Toolbox) -> Found | None:
+    """The call in ``{"name": N, "arguments": {...}}``, the shape that nearly all have."""
+    value = unit.value
+    if not isinstance(value, dict) or len(value) != 2:
+        return None
+    name, raw = value.get("name"), value.get("arguments")
+    if not isinstance(name, str) or not isinstance(raw, dict) or "properties" in raw or "type" in raw:
+        return None
+    tool = tools.get(name)
+    return None if tool is None else Found(tool, raw, fixes=unit.fixes)
 
 
 def _open_containers(unit: JsonUnit) -> list[object]:

@@ -10,6 +10,7 @@ from typing import Any
 from forge.core.request import Tool
 from forge.schema.names import resolve_name
 from forge.schema.spec import as_tools
+from forge.schema.validate import CompiledSchema, compile_schema
 
 LONGEST_NAME = 128
 """A longer word is no tool name."""
@@ -62,6 +63,7 @@ class Toolbox:
         self._flat = tuple({flat(name) for name in self._names})
         self._resolved: dict[str, Tool | None] = {}
         self._awaited: dict[str, bool] = {}
+        self._compiled: dict[str, CompiledSchema] = {}
         self.keys = (
             CALL_KEYS
             | frozenset(key for tool in self.tools.values() for key in _property_names(tool.parameters))
@@ -96,6 +98,13 @@ class Toolbox:
             word = word.removeprefix(prefix)
         short = flat(word)
         return any(name.startswith(short) or (short.startswith(name) and ":" in word) for name in self._flat)
+
+    def compiled(self, tool: Tool) -> CompiledSchema:
+        """The compiled schema of an offered tool's arguments."""
+        known = self._compiled.get(tool.name)
+        if known is None:
+            known = self._compiled[tool.name] = compile_schema(tool.parameters)
+        return known
 
     def parameters(self, tool: Tool) -> Mapping[str, Any]:
         """The declared parameters of ``tool``."""

@@ -53,7 +53,9 @@ class CheckedArguments(Struct, frozen=True, kw_only=True):
         return self.complete and self.is_object and not self.problems
 
 
-def read_arguments(tool: Tool, raw: object, *, text_values: bool = False) -> CheckedArguments:
+def read_arguments(
+    tool: Tool, raw: object, *, text_values: bool = False, compiled: CompiledSchema | None = None
+) -> CheckedArguments:
     """Read and check what a model gave as the arguments of ``tool``. Never raises.
 
     Args:
@@ -61,8 +63,9 @@ def read_arguments(tool: Tool, raw: object, *, text_values: bool = False) -> Che
         raw: JSON text (possibly broken), an already decoded value, or None.
         text_values: ``raw`` is a mapping of parameter to text from a notation without types (XML); strings
             take the types that the schema gives. Values that are no strings are taken as they are.
+        compiled: ``tool.parameters`` compiled, for a caller that reads many calls of one tool.
     """
-    compiled = compile_schema(tool.parameters)
+    compiled = compiled or compile_schema(tool.parameters)
     names = compiled.parameter_names
     fixes: list[Fix] = []
     value = raw
@@ -175,6 +178,8 @@ def _with_written_numbers(reading: Reading, compiled: CompiledSchema) -> Any:
 
 
 def _unwrap(value: Any, tool: Tool, compiled: CompiledSchema, fixes: list[Fix]) -> Any:
+    if type(value) is dict and len(value) > 2:
+        return value
     for _ in range(_ROUNDS):
         inner, code = _unwrapped_once(value, tool, compiled, fixes)
         if not code:
