@@ -24,6 +24,9 @@ from forge.dialects.toolbox import Toolbox
 from forge.schema.arguments import read_arguments
 
 
+_PATIENCE = 32
+
+
 class Found(NamedTuple):
     """A call as it was written: the tool it means and its arguments before they are typed.
 
@@ -118,6 +121,11 @@ class Candidate(Cursor):
     def anything(self) -> bool:
         """Whether anything was read that is a call or was meant to be one."""
         return bool(self._made or self._pending)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether so many calls in a row could not be read that looking at the next one is not worth its cost."""
+        return not self._waiting and len(self._pending) > _PATIENCE
 
     def forget(self) -> None:
         """What was found since the last flush is none."""

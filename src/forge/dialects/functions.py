@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
+from functools import cache
 
 from forge.dialects.candidate import Candidate
 from forge.dialects.elements import ELEMENT_HEADS, element
@@ -17,6 +19,18 @@ def _element(cur: Candidate) -> Generator[None, None, bool]:
     return head is not None and (yield from element(cur, head, cur.start))
 
 
+def _overtaken(text: str, at: int) -> int:
+    """The end of a run of tags each of which is followed by another one: only the last can begin a call."""
+    run = _run().match(text, at)
+    return run.end() if run is not None else -1
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    head = ELEMENT_HEADS.pattern.pattern
+    return re.compile(rf"(?:{head}[^<>\n\"'/{{]*+>\s*+(?={head}))++")
+
+
 def _named(cur: Candidate) -> Generator[None, None, bool]:
     return (yield from unit(cur, CALL_END))
 
@@ -28,6 +42,7 @@ FUNCTIONS = (
         seen_in="Qwen3-Coder, Qwen3.5, Nemotron 3, Llama on Groq, MiniCPM, Claude-like data, DeepSeek V3.2",
         openers=anywhere(*ELEMENT_HEADS.words),
         read=_element,
+        plain=_overtaken,
         example="<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>",
     ),
     Notation(

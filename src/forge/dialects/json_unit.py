@@ -9,6 +9,7 @@ from forge.dialects.cursor import Cursor, Need
 from forge.dialects.delimited import delimited
 from forge.dialects.json_lexer import JsonLexer
 from forge.dialects.literals import Literals
+from forge.repair.quotes import QUOTES
 from forge.repair.tolerant import read_json, read_valid
 
 _SPARE = "}])｝］ \t\r\n,;"
@@ -59,6 +60,8 @@ def _attempt(
 ) -> JsonUnit | None:
     """Read the text from ``start`` to ``stop``; at a mark or at the end also with the missing closers added."""
     text = cur.tape.slice(start, stop)
+    if lexer is not None and lexer.in_string and not _may_end(text):
+        return None
     reading = read_json(text, 0, keys=cur.tools.keys)
     if reading.complete and reading.end and (reading.closed or lexer is not None):
         if explicit:
@@ -72,9 +75,22 @@ def _attempt(
         unit = _doubled(cur, text, stop)
         if unit is not None:
             return unit
-    if lexer is None or lexer.in_string or lexer.lost or not lexer.stack:
+    if lexer is None or lexer.in_string or lexer.lost or not lexer.stack or reading.fault == "unreadable":
         return None
     return _closed(cur, text, stop, lexer, explicit=explicit)
+
+
+def _may_end(text: str) -> bool:
+    """Whether a value that seems to end inside a string may be whole all the same, its quotes being broken.
+
+    It is cut off inside the string unless it ends with a closer, or with a quote that does not open a string.
+    """
+    tail = text[-40:].rstrip()
+    return tail[-1:] in _ENDS and not (tail[-1:] in QUOTES and tail[:-1].rstrip()[-1:] in _BEFORE_STRING)
+
+
+_ENDS = frozenset("}])｝］" + "".join(QUOTES))
+_BEFORE_STRING = frozenset(":：,，[{［｛(=")
 
 
 def _closed(cur: Cursor, text: str, stop: int, lexer: JsonLexer, *, explicit: bool) -> JsonUnit | None:

@@ -64,6 +64,9 @@ def body(cur: Candidate, noise: Literals, closers: Literals, marks: Literals, *,
             yield from cur.run(_INFO)
         if cur.pos > start:
             continue  # an opening tag written twice or around another one, a fence around the call
+        if cur.hopeless:
+            yield from cur.until(closers)
+            return True
         if not (yield from unit(cur, marks, marked=marked)):
             cur.pos = start
             if cur.anything:
