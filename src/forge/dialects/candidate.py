@@ -23,7 +23,6 @@ from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
 from forge.schema.arguments import read_arguments
 
-
 _PATIENCE = 32
 
 

@@ -63,6 +63,14 @@ class Cursor:
                 return self.tape.slice(start, self.pos)
             yield
 
+    def matched(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Take what ``pattern`` matches here, if all of it has arrived; what it matches must not depend on more."""
+        text, base = self.tape.window(self.pos)
+        match = pattern.match(text, self.pos - base)
+        if match is not None:
+            self.pos = base + match.end()
+        return match
+
     def space(self) -> Need[str]:
         """Skip white space."""
         return self.run(SPACE)

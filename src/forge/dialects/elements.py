@@ -48,13 +48,19 @@ class _Words(Struct, frozen=True, eq=False):
     closes: Literals
     ends: Literals
     heads: Literals
+    steps: Literals
+    """What a call goes on with: the tags of ``opens``, ``closes`` and ``ends``."""
 
 
 def _words(prefix: str) -> _Words:
+    opens = Literals(f"<{prefix}{word}" for word in _VALUES)
+    closes = Literals(f"</{prefix}{word}>" for word in _VALUE_ENDS)
+    ends = Literals(f"</{prefix}{word}>" for word in _CALL_ENDS)
     return _Words(
-        opens=Literals(f"<{prefix}{word}" for word in _VALUES),
-        closes=Literals(f"</{prefix}{word}>" for word in _VALUE_ENDS),
-        ends=Literals(f"</{prefix}{word}>" for word in _CALL_ENDS),
+        opens=opens,
+        closes=closes,
+        ends=ends,
+        steps=Literals((*opens.words, *closes.words, *ends.words)),
         heads=Literals(f"<{prefix}{word}" for word in _HEADS),
     )
 
@@ -63,6 +69,7 @@ _BY_PREFIX = {prefix: _words(prefix) for prefix in _PREFIXES}
 _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for word in _HEADS}
 ELEMENT_HEADS = Literals(_BY_HEAD)
 _GT = Literals((">", "/>"))
+_TAG_REST = re.compile(r"([^<>\n\"'“/{]++)>")
 _NAME_END = re.compile(r"[^<>\n\"'/{]*")
 _WRAPPER_ENDS = Literals(END_TAGS)
 _OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
@@ -84,7 +91,8 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     yield from cur.space()
     if begins_arguments((yield from cur.peek())):
         return (yield from _json_body(cur, name, words, start))
-    if (yield from cur.sees(words.opens)) is None and (yield from cur.sees(words.ends)) is None:
+    step = yield from cur.sees(words.steps)
+    if step is None or step in words.closes.words:
         if tool is None or not (yield from cur.at_end()):
             return False
         cur.missed(Missed("cut_off", name), start)
@@ -102,6 +110,9 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
 
 def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
     """The name in a tag, and how the tag ends."""
+    usual = cur.matched(_TAG_REST)
+    if usual is not None:
+        return usual.group(1).strip(), ">"
     quote = yield from cur.peek()
     if quote and quote in "\"'“":
         name = (yield from cur.attribute()) or ""
@@ -120,14 +131,13 @@ def _parameters(
     """Read parameters up to the call's end tag. False: it never came."""
     while True:
         yield from cur.space()
-        if (yield from cur.literal(words.ends)) is not None:
+        step = yield from cur.literal(words.steps)
+        if step is None:
+            return (yield from cur.sees(_OUTER)) is not None
+        if step in words.ends.words:
             return True
-        if (yield from cur.literal(words.closes)) is not None:
+        if step in words.closes.words:
             continue  # written twice
-        if (yield from cur.sees(_OUTER)) is not None:
-            return True
-        if (yield from cur.literal(words.opens)) is None:
-            return False
         key = yield from _parameter_name(cur, typed)
         if not key:
             return False
@@ -140,6 +150,9 @@ def _parameters(
 
 
 def _parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
+    usual = cur.matched(_TAG_REST)
+    if usual is not None:
+        return usual.group(1).strip()
     quote = yield from cur.peek()
     if quote and quote in "\"'“":
         key = (yield from cur.attribute()) or ""

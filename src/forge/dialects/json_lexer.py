@@ -46,6 +46,12 @@ def _skip(state: str, firsts: str) -> re.Pattern[str]:
     return re.compile(rf"[^\[\]{{}}()｛｝［］\"'“”‘「\\/{first}]*+")
 
 
+@lru_cache(maxsize=512)
+def _whole_string(firsts: str) -> re.Pattern[str]:
+    """Matches a string in which no mark can begin, with its quotes."""
+    return re.compile(rf'"(?:[^\\"{re.escape(firsts)}]++|\\.)*+"', re.DOTALL)
+
+
 class JsonLexer:
     """The state between two pieces. ``stack`` holds the closers that are still due, outermost first."""
 
@@ -98,6 +104,7 @@ class JsonLexer:
     def run(self, text: str, at: int, *, final: bool) -> tuple[int, Event]:
         """Go on at ``at``; gives the offset to go on from and why it stopped."""
         size, firsts, marks = len(text), self._firsts, self._marks
+        whole_string = _whole_string(firsts)
         while True:
             match = _skip(self.state, firsts).match(text, at)
             assert match is not None
@@ -105,6 +112,11 @@ class JsonLexer:
             if at >= size:
                 return self._stop(text, size), Event.MORE
             char = text[at]
+            if char == '"' and self.stack and not self.state and not self._source:
+                string = whole_string.match(text, at)
+                if string is not None:
+                    at = string.end()
+                    continue
             if char in firsts:
                 if marks is not None:
                     found = marks.pattern.match(text, at)
@@ -116,15 +128,19 @@ class JsonLexer:
                 if char == "<" and self._stop_at_tags and not self.state:
                     self.mark = char
                     return self._stop(text, at), Event.MARK
-            if char in "\\/*" and at + 1 >= size and not final:
-                return self._stop(text, at), Event.MORE  # what it means depends on the next character
-            if self._source and char in "\"'" and not final and text[at:] in (char, char * 2):
+            if not final and size - at <= 2 and self._undecided(char, text[at:]):
                 return self._stop(text, at), Event.MORE
             before = text[at - 1] if at else self._before
             taken, closed = self._take(text, at, char, before)
             at += taken
             if closed:
                 return self._stop(text, at), Event.CLOSED
+
+    def _undecided(self, char: str, rest: str) -> bool:
+        """Whether what ``char`` means depends on characters that have not come."""
+        if char in "\\/*":
+            return len(rest) == 1
+        return self._source and char in "\"'" and rest in (char, char * 2)
 
     def _stop(self, text: str, at: int) -> int:
         if at:

@@ -44,7 +44,8 @@ class Notation(Struct, frozen=True, kw_only=True):
     """One way of writing calls (or text about them).
 
     ``plain`` gives the end of a stretch that begins at an offset and is certainly text, -1 where that cannot be
-    told yet or is not so; such a stretch is shown without a reader.
+    told yet or is not so; such a stretch is shown without a reader
+    (for openers that count anywhere).
     ``quotable``: the text before may turn it into an example (a sentence that ends in "like this:").
     ``example`` is a call of ``get_weather`` with ``city`` Oslo as this notation writes it.
     """

@@ -177,10 +177,10 @@ class ReplyScanner:
         """Start the next notation that may begin here."""
         while self._choices:
             start, opener, notation = self._choices.pop(0)
+            if notation.plain is not None and self._pass_plain(notation.plain, start):
+                return True
             self._show(start)
             if self._stands(opener):
-                if notation.plain is not None and self._pass_plain(notation.plain, start):
-                    return True
                 self._candidate = Candidate(self._tape, start, self._tools, self._context, self._seen)
                 self._candidate.notation = notation.name
                 self._candidate.quotable = notation.quotable

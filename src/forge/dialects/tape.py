@@ -73,6 +73,9 @@ class Tape:
 
     def slice(self, start: int, stop: int) -> str:
         """The characters from ``start`` up to ``stop``."""
+        base = self._starts[-1]
+        if start >= base:
+            return self._chunks[-1][start - base : stop - base]
         index = max(bisect_right(self._starts, start) - 1, 0)
         base = self._starts[index]
         if stop <= base + len(self._chunks[index]):

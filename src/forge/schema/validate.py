@@ -33,7 +33,16 @@ _KEYED = (
 class CompiledSchema:
     """A schema ready for checking. ``schema`` is its understood form, ``notes`` what of it is not checked."""
 
-    __slots__ = ("_validator", "_whole", "notes", "parameter_names", "schema", "top_level_names", "view")
+    __slots__ = (
+        "_validator",
+        "_whole",
+        "notes",
+        "parameter_names",
+        "schema",
+        "text_names",
+        "top_level_names",
+        "view",
+    )
 
     def __init__(self, schema: object) -> None:
         understood = understand(schema)
@@ -43,6 +52,8 @@ class CompiledSchema:
         self.notes: tuple[str, ...] = (*understood.notes, *dropped)
         self.view = SchemaView(self.schema)
         self.top_level_names = self.view.member_names()
+        self.text_names = _text_names(self.schema)
+        """Members that any text fits as it is; empty where more than their own schemas speaks about them."""
         self.parameter_names = frozenset(_every_name(self.schema))
 
     def wants_text(self, name: str) -> bool:
@@ -90,6 +101,21 @@ def _every_name(schema: dict[str, Any]) -> Iterator[str]:
             todo.extend(node.values())
         elif isinstance(node, list):
             todo.extend(node)
+
+
+_SAYS_NOTHING = frozenset({"type", "description", "title", "default", "examples"})
+_SIMPLE_OBJECT = _SAYS_NOTHING | {"properties", "required", "additionalProperties", "$schema"}
+
+
+def _text_names(schema: dict[str, Any]) -> frozenset[str]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not schema.keys() <= _SIMPLE_OBJECT:
+        return frozenset()
+    return frozenset(
+        name
+        for name, one in properties.items()
+        if isinstance(one, dict) and one.get("type") == "string" and one.keys() <= _SAYS_NOTHING
+    )
 
 
 class _Key:
