@@ -68,6 +68,7 @@ _PLACEHOLDER = re.compile(
     r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
 )
 _BLANKED = re.compile(r"(?:YOUR|INSERT|ENTER)[_ -][A-Z0-9_ -]+\Z|\.\.\.\Z|…\Z")
+_PLACEHOLDER_STARTS = frozenset("<{[YIE.…")
 _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
 
 
@@ -171,7 +172,7 @@ def is_placeholder(key: str, value: object) -> bool:
     """Whether ``value`` of parameter ``key`` only names what should stand there (``<city>``, ``{{city}}``, ``...``)."""
     if not isinstance(value, str):
         return False
-    if len(value) > 60:
+    if len(value) > 60 or value.lstrip()[:1] not in _PLACEHOLDER_STARTS:
         return False
     match = _PLACEHOLDER.match(value.strip())
     if match is None:

@@ -7,6 +7,7 @@ their words and prefixes only. A JSON body in place of parameters is read as wel
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from msgspec import Struct
 
@@ -80,6 +81,14 @@ _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *
 def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     """Read one call; the cursor stands behind ``head`` (``<function=``, ``<invoke name=``)."""
     words = _BY_HEAD[head]
+    usual = cur.matched(_simple(words))
+    if usual is not None:
+        values = {
+            (quoted or bare).strip(): stripped(text)
+            for quoted, bare, text in _simple_values(words).findall(usual[3])
+        }
+        _report(cur, (usual[1] or usual[2]).strip(), values, {}, start)
+        return True
     name, closed = yield from _tag_name(cur)
     if not name:
         return False
@@ -98,7 +107,7 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
         cur.missed(Missed("cut_off", name), start)
         return True
     cur.pos = body
-    values: dict[str, str] = {}
+    values = {}
     typed: dict[str, bool] = {}
     done = yield from _parameters(cur, words, name, values, typed)
     if not done and not (tool and all(key in values for key in cur.tools.parameters(tool)) and values):
@@ -106,6 +115,23 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
         return True
     _report(cur, name, values, typed, start)
     return True
+
+
+_SIMPLE_NAME = r"(?:\"([^\"<\n]++)\"|([^<>\n\"'“/{]++))>"
+_ANY_SIMPLE_NAME = r"(?:\"[^\"<\n]++\"|[^<>\n\"'“/{]++)>"
+
+
+@cache
+def _simple(words: _Words) -> re.Pattern[str]:
+    """The rest of a call without any ``<`` in its values: nothing in it can mean anything else."""
+    opens, closes = words.opens.pattern.pattern, words.closes.pattern.pattern
+    value = rf"{opens}{_ANY_SIMPLE_NAME}[^<]*+{closes}\s*+"
+    return re.compile(rf"{_SIMPLE_NAME}\s*+((?:{value})*+){words.ends.pattern.pattern}")
+
+
+@cache
+def _simple_values(words: _Words) -> re.Pattern[str]:
+    return re.compile(rf"{words.opens.pattern.pattern}{_SIMPLE_NAME}([^<]*+)")
 
 
 def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:

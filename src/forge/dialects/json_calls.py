@@ -76,10 +76,10 @@ def _plain_call(unit: JsonUnit, tools: Toolbox) -> Found | None:
     if not isinstance(value, dict) or len(value) != 2:
         return None
     name, raw = value.get("name"), value.get("arguments")
-    if not isinstance(name, str) or not isinstance(raw, dict) or "properties" in raw or "type" in raw:
+    tool = tools.get(name) if isinstance(name, str) and isinstance(raw, dict) else None
+    if tool is None or not raw.keys() <= tools.parameters(tool).keys():  # type: ignore[union-attr]
         return None
-    tool = tools.get(name)
-    return None if tool is None else Found(tool, raw, fixes=unit.fixes)
+    return Found(tool, raw, fixes=unit.fixes)
 
 
 def _open_containers(unit: JsonUnit) -> list[object]:

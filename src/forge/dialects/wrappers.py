@@ -13,10 +13,12 @@ from functools import cache
 from forge.dialects.candidate import Candidate, Missed
 from forge.dialects.cursor import BLANKS, Need
 from forge.dialects.json_arguments import arguments, begins_arguments
+from forge.dialects.json_unit import JsonUnit
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS, END_TAGS, TAG_NAMES
 from forge.dialects.notation import Notation, Opener, Reader, Where
-from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
+from forge.dialects.units import AFTER_CALL, SEPARATORS, report, unit
+from forge.repair.tolerant import read_valid
 
 _NOISE = Literals(
     ("```", *(f"<{name}>" for name in TAG_NAMES if name not in ("tool", "response", "json", "xml")))
@@ -28,17 +30,49 @@ _BROKEN_WITHIN = 600
 
 def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True) -> Reader:
     """A reader for calls between marks. ``marked``: the marks promise a call; without, the body may be data."""
-    openers = Literals(opens)
+    openers, closes = Literals(opens), tuple(closes)
     closers = Literals((*closes, *END_TAGS))
     marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
     noise = _NOISE | openers
 
     def read(cur: Candidate) -> Generator[None, None, bool]:
+        if closes and _usual(cur, openers, closers, marked=marked):
+            return True
         yield from cur.literal(openers)
         yield from cur.run(_repeated(openers))  # written twice, or very often
         return (yield from body(cur, noise, closers, marks, marked=marked))
 
     return read
+
+
+def _usual(cur: Candidate, openers: Literals, closers: Literals, *, marked: bool) -> bool:
+    """Read what is nearly always there: one valid JSON value between the marks, all of it already arrived."""
+    text, base = cur.tape.window(cur.pos)
+    before, behind = _around(openers, closers)
+    head = before.match(text, cur.pos - base)
+    if head is None:
+        return False
+    whole = read_valid(text, head.end())
+    tail = behind.match(text, whole[1]) if whole is not None else None
+    if whole is None or tail is None:
+        return False
+    back, start = cur.pos, base + head.end()
+    cur.pos = base + whole[1]
+    if not report(cur, JsonUnit("read", whole[0]), start, marked=marked):
+        cur.forget()
+        cur.pos = back
+        return False
+    cur.flush()
+    cur.pos = base + tail.end()
+    return True
+
+
+@cache
+def _around(openers: Literals, closers: Literals) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return (
+        re.compile(rf"{openers.pattern.pattern}\s*+(?=[{{\[])"),
+        re.compile(rf"\s*+{closers.pattern.pattern}"),
+    )
 
 
 @cache

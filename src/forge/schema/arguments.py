@@ -17,6 +17,7 @@ from forge.schema.problems import shown, type_name
 from forge.schema.validate import CompiledSchema, compile_schema
 
 _WRAPPERS = ("arguments", "input", "parameters", "args", "params", "kwargs")
+_WRAPPER_NAMES = frozenset(_WRAPPERS)
 _ROUNDS = 4
 """How many wrappings (text in text, list of one, the word once more) are taken off one argument value."""
 _TRAILING_CLOSERS = re.compile(r"[\s}\]）｝］]*+(?:```)?\s*\Z")
@@ -190,7 +191,7 @@ def _with_written_numbers(reading: Reading, compiled: CompiledSchema) -> Any:
 
 
 def _unwrap(value: Any, tool: Tool, compiled: CompiledSchema, fixes: list[Fix]) -> Any:
-    if type(value) is dict and len(value) > 2:
+    if type(value) is dict and _WRAPPER_NAMES.isdisjoint(value):
         return value
     for _ in range(_ROUNDS):
         inner, code = _unwrapped_once(value, tool, compiled, fixes)
