@@ -11,7 +11,7 @@ from forge.dialects import ReplyScanner, parse_tool_calls
 
 CASES = [
     json.loads(line)
-    for name in ("cases.jsonl", "own_cases.jsonl")
+    for name in ("cases.jsonl", "own_cases.jsonl", "variant_cases.jsonl")
     for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()
     if line
 ]

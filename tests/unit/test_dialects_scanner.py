@@ -193,3 +193,57 @@ def test_every_split_gives_the_same(text):
         parts = [scanner.feed(text[:cut]), scanner.feed(text[cut:]), scanner.finish()]
         assert "".join(part.text for part in parts) == whole.text
         assert "".join(part.reasoning for part in parts) == whole.reasoning
+
+
+CUT_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "save",
+            "parameters": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "tags": {"type": "array"}},
+                "required": ["text"],
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "<tool_call>\n<function=save>\n<parameter=text>\nif x == '</function>",
+            id="the call's end in a value",
+        ),
+        pytest.param(
+            '<minimax:tool_call>\n<invoke name="save">\n<parameter name="text">see </tool_call>',
+            id="another wrapper's end in a value",
+        ),
+        pytest.param(
+            "<think>a draft:\n<tool_call>\n<function=save>\n<parameter=text>\nx\n</parameter>",
+            id="a draft, open",
+        ),
+        pytest.param(
+            "<think>a draft:\n<tool_call>\n<function=save>\n<parameter=text>\nx\n</parameter>\n</function>",
+            id="a draft whose wrapper is open",
+        ),
+    ],
+)
+def test_where_several_end_tags_are_missing_at_the_end_the_text_was_cut_off(text):
+    assert parse_tool_calls(text, CUT_TOOLS).calls == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>\n<function=save>\n<parameter=text>\nx\n</function>\n</tool_call>",
+        "<tool_call>\n<function=save>\n<parameter=text>\nx\n</tool_call>",
+        "<function=save>\n<parameter=text>\nx\n</function>",
+        "<tool_call>\n<function=save>\n<parameter=text>\nx\n</parameter>\n</function>",
+        "<think>so:\n<tool_call>\n<function=save>\n<parameter=text>\nx\n</parameter>\n</function>\n</tool_call><|im_end|>",
+    ],
+)
+def test_a_missing_end_tag_is_forgiven_where_the_outermost_is_there(text):
+    assert [call.args for call in parse_tool_calls(text, CUT_TOOLS).calls] == [{"text": "x"}]

@@ -109,7 +109,7 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     cur.pos = body
     values = {}
     typed: dict[str, bool] = {}
-    done = yield from _parameters(cur, words, name, values, typed)
+    done = yield from _parameters(cur, words, name, values, typed, _wrapper_end(cur, start))
     if not done and not (tool and all(key in values for key in cur.tools.parameters(tool)) and values):
         cur.missed(Missed("cut_off" if cur.pos >= cur.tape.end else "unreadable", name), start)
         return True
@@ -151,8 +151,19 @@ def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
     return (name.strip(), closed) if closed is not None else ("", None)
 
 
+def _wrapper_end(cur: Candidate, start: int) -> str | None:
+    """The end tag that belongs to the tag in which this call stands; None where it stands by itself."""
+    opener = _OPENING_TAG.match(cur.tape.slice(cur.start, start))
+    return f"</{opener[1]}>" if opener is not None else None
+
+
 def _parameters(
-    cur: Candidate, words: _Words, name: str, values: dict[str, str], typed: dict[str, bool]
+    cur: Candidate,
+    words: _Words,
+    name: str,
+    values: dict[str, str],
+    typed: dict[str, bool],
+    wrapper_end: str | None,
 ) -> Need[bool]:
     """Read parameters up to the call's end tag. False: it never came."""
     while True:
@@ -169,7 +180,7 @@ def _parameters(
             return False
         text = yield from cdata(cur, words.closes)
         if text is None:
-            text = yield from _value(cur, words, name)
+            text = yield from _value(cur, words, name, wrapper_end)
         if text is None:
             return False
         values[key] = text
@@ -190,14 +201,16 @@ def _parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
     return key if (yield from cur.literal(_GT)) == ">" else ""
 
 
+_OPENING_TAG = re.compile(r"<([\w:]+)[^<>]*>")
 _ATTRIBUTES = re.compile(r"[^<>\n]*")
 
 
-def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
+def _value(cur: Candidate, words: _Words, name: str, wrapper_end: str | None) -> Need[str | None]:
     """Read a value up to its end tag. Tags inside of it that open and close are part of it.
 
     An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and
-    before the tag of a declared parameter.
+    before the tag of a declared parameter. Where the reply ends right there, that end must be the outermost one:
+    otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
     """
     start = cur.pos
     stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
@@ -228,7 +241,7 @@ def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
         elif found in words.ends.words and calls:
             calls -= 1
         else:
-            ended = yield from ends_call(cur, words.closes)
+            ended = yield from _ends_call(cur, words, found, wrapper_end)
             cur.pos = at if ended else behind
         if ended:
             text = cur.tape.slice(start, at)
@@ -237,6 +250,15 @@ def _value(cur: Candidate, words: _Words, name: str) -> Need[str | None]:
                 if not tail.partition(">")[2].strip():
                     text = text[: last_close - start]
             return stripped(text)
+
+
+def _ends_call(cur: Candidate, words: _Words, found: str, wrapper_end: str | None) -> Need[bool]:
+    """Whether the end tag ``found``, which comes before the value's own, ends the call."""
+    if not (yield from ends_call(cur, words.closes)):
+        return False
+    if not (yield from cur.at_end()):
+        return True
+    return found == wrapper_end if wrapper_end is not None else found in words.ends.words
 
 
 def _declared(cur: Candidate, name: str) -> Need[bool]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from forge.dialects.candidate import Candidate
 from forge.dialects.context import Context
 from forge.dialects.literals import Literals
+from forge.dialects.marks import CHAT_TOKENS
 from forge.dialects.notation import Notation, Opener, Reader, Where
 from forge.dialects.reply import CallSegment
 
@@ -39,6 +41,8 @@ _NATIVE = Literals(
         *("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<|START_ACTION|>", "<longcat_tool_call>"),
     )
 )
+_TAG = re.compile(r"<([A-Za-z][\w:]*)")
+_CHAT_TOKEN = re.compile("|".join(map(re.escape, (*CHAT_TOKENS, "</s>"))))
 _TRIES = 4
 _SCOPE = 1 << 16
 
@@ -70,8 +74,18 @@ def _swallowed(cur: Candidate, start: int) -> None:
     from forge.dialects.scanner import parse_tool_calls
 
     tries = 0
+    ends: dict[str, int] = {}
+    inside = 0
     for match in _NATIVE.pattern.finditer(text):
         at = match.start()
+        if at < inside:
+            continue
+        tag = _TAG.match(text, at)
+        if tag is not None and _final_end(text, f"</{tag[1]}>", ends) < at:
+            # More likely a block that was cut off than one whose call was meant, and so is what stands inside of it.
+            closed = text.find(f"</{tag[1]}>", at)
+            inside = closed if closed >= 0 else len(text)
+            continue
         if not _begins_a_line(text[max(0, at - 400) : at].lstrip()) or THINK_OPENERS.pattern.search(text, at):
             continue
         tries += 1
@@ -83,6 +97,14 @@ def _swallowed(cur: Candidate, start: int) -> None:
                 cur.out.append(CallSegment(call))
                 cur.context.calls += 1
             return
+
+
+def _final_end(text: str, end: str, known: dict[str, int]) -> int:
+    """Where the end tag stands with which ``text`` ends, but for chat tokens; -1 where it does not end so."""
+    if end not in known:
+        before, found, rest = text.rpartition(end)
+        known[end] = len(before) if found and not _CHAT_TOKEN.sub("", rest).strip() else -1
+    return known[end]
 
 
 def _begins_a_line(before: str) -> bool:
