@@ -98,30 +98,23 @@ def read_arguments(
     if not text_values and compiled.accepts(value) and not _holds_floats(value):
         # What fits as it stands is not re-typed, but for 2.0 where an integer is wanted: it fits, and is no int.
         return CheckedArguments(value=value, is_object=True, complete=True, fixes=tuple(fixes))
-    if (
-        text_values
-        and value.keys() <= compiled.text_names
-        and all(type(text) is str for text in value.values())
-    ):
-        return CheckedArguments(
-            value=value,
-            is_object=True,
-            complete=True,
-            fixes=tuple(fixes),
-            problems=compiled.problems(value),
-        )
-    typed, coerced = coerce(value, compiled.schema, text_values=text_values)
-    if isinstance(typed, dict):  # a schema that wants no object at all is no reason to give up the object
-        value = typed
-    else:
-        coerced = ()
+    if not (text_values and _plain_text(value, compiled)):
+        typed, coerced = coerce(value, compiled.schema, text_values=text_values)
+        if isinstance(typed, dict):  # a schema that wants no object at all is no reason to give up the object
+            value = typed
+            fixes += coerced
     return CheckedArguments(
         value=value,
         is_object=True,
         complete=True,
-        fixes=(*fixes, *coerced),
+        fixes=tuple(fixes),
         problems=compiled.problems(value),
     )
+
+
+def _plain_text(value: dict[Any, Any], compiled: CompiledSchema) -> bool:
+    """Whether all members are texts and wanted as such, so that none can be re-typed."""
+    return value.keys() <= compiled.text_names and all(type(text) is str for text in value.values())
 
 
 def _holds_floats(value: dict[Any, Any]) -> bool:
