@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -159,12 +160,36 @@ def install(venv, extras):
 
 
 def run(command, failure):
+    # In a session of its own: a terminal's Ctrl-C reaches all of its processes, and venv and pip would each write
+    # a traceback. So one process hears it, this one, and ends the others.
+    process = subprocess.Popen(command, start_new_session=os.name == "posix")
     try:
-        status = subprocess.run(command, check=False).returncode
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        status = process.wait()
+    except BaseException:
+        stop(process)
+        raise
     if status != 0:
         raise SystemExit("error: " + failure)
+
+
+def stop(process):
+    try:
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGTERM)
+        else:
+            process.terminate()
+    except ProcessLookupError:
+        pass  # it ended by itself meanwhile
+    process.wait()
+
+
+def stop_on_signals():
+    def stopped(number, _frame):
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stopped)
 
 
 def say(text):
@@ -172,4 +197,8 @@ def say(text):
 
 
 if __name__ == "__main__":
-    main()
+    stop_on_signals()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,59 @@
+"""The script that makes environments, interrupted while one of its programs runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bootstrap.py"
+# An environment whose Python is a program that says where it is and goes on for ever.
+SLOW = "#!{python}\nimport os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, id="ctrl-c"),
+        pytest.param(signal.SIGTERM, 143, id="terminated"),
+        pytest.param(signal.SIGHUP, 129, id="terminal-closed"),
+    ],
+)
+def test_interrupted_it_ends_what_it_started_and_says_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    program = tmp_path / "slow"
+    program.write_text(SLOW.format(python=sys.executable))
+    program.chmod(0o755)
+    # As the script runs itself, with a program that is slow for certain.
+    driver = (
+        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r})\n"
+        "import bootstrap\n"
+        "bootstrap.stop_on_signals()\n"
+        "try:\n"
+        f"    bootstrap.run([{str(program)!r}], 'failed')\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(130)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", driver],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        started = int(process.stdout.readline())
+        os.killpg(process.pid, number)  # as a terminal does
+        _, written = process.communicate(timeout=30)
+
+    assert process.returncode == code
+    assert written == ""
+    assert not psutil.pid_exists(started)
