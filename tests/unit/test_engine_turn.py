@@ -27,7 +27,7 @@ from forge.core.events import (
 )
 from forge.core.request import Call, ChatMessage, Request, Result, Text, Tool, ToolChoice
 from forge.engine import Policy, Turn
-from forge.errors import BackendError, MalformedOutputError, ProtocolMisuseError, StreamError
+from forge.errors import BackendError, MalformedOutputError, ProtocolMisuseError, RequestError, StreamError
 
 WEATHER = Tool(
     name="get_weather",
@@ -217,6 +217,32 @@ def test_content_filter_is_the_backends_verdict() -> None:
     played = play(ask(ToolChoice("required")), [Finish(reason="content_filter")], capabilities=Capabilities())
 
     assert played.end.reason == "content_filter"
+
+
+@pytest.mark.parametrize("reason", ["eos_token", "end_turn", "stop_sequence", ""])
+def test_a_servers_own_word_for_stop_is_judged_like_stop(reason: str) -> None:
+    played = play(
+        ask(ToolChoice("required")),
+        [TextDelta("I would rather talk."), Finish(reason=reason)],
+        [native("get_weather", '{"city": "P"}'), CALLS],
+        capabilities=Capabilities(),
+    )
+
+    assert played.reasons == ["no_call"]
+
+
+def test_a_named_tool_that_is_not_offered_is_the_callers_mistake() -> None:
+    with pytest.raises(RequestError, match="read_book") as caught:
+        Turn(ask(ToolChoice("named", "read_book")))
+
+    assert caught.value.param == "tool_choice"
+
+
+def test_a_forced_tool_that_only_passes_through_leaves_nothing_to_guard() -> None:
+    custom = Tool(name="shell", kind="custom")
+    played = play(ask(ToolChoice("named", "shell"), tools=(WEATHER, custom)), text_attempt("ls"))
+
+    assert played.text == "ls"
 
 
 def test_parallel_calls_forbidden_keeps_the_first() -> None:

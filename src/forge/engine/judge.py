@@ -22,6 +22,10 @@ from forge.schema.check import CallFinding
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
+_WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation"})
+"""Finish reasons by which a backend says that it will not answer: asking again would be arguing with it."""
+
+
 class Rules(Struct, frozen=True, kw_only=True):
     """What an answer is measured by.
 
@@ -128,10 +132,8 @@ def _judge_calls(calls: tuple[CheckedCall, ...]) -> Verdict:
 
 def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
     cut = answer.finish_reason == "length"
-    if answer.finish_reason not in ("stop", "length", "tool_calls"):
-        return Verdict(
-            accepted=True, reason="accepted"
-        )  # content_filter and the like are the backend's verdict
+    if answer.finish_reason in _WITHHELD:
+        return Verdict(accepted=True, reason="accepted")
     if bound := answer.next_text_bound:
         return Verdict(
             accepted=False,

@@ -13,6 +13,7 @@ from forge.engine.judge import Rules, Verdict
 from forge.engine.policy import Policy
 from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
 from forge.engine.tone import Tone
+from forge.errors import RequestError
 
 
 class Plan:
@@ -20,13 +21,24 @@ class Plan:
 
     ``request`` is the caller's, with the ``respond`` tool added at the end where the policy offers it.
     ``guards`` is False when there is nothing to guard: no tools, or ``tool_choice`` none.
+
+    Raises:
+        RequestError: ``tool_choice`` names a tool that is not offered.
     """
 
     def __init__(self, request: Request, policy: Policy, capabilities: Capabilities) -> None:
         choice = request.tool_choice
         mode = choice.mode if choice else "auto"
         functions = tuple(tool for tool in request.tools if tool.kind == "function" and tool.name)
-        self.guards = bool(functions) and mode != "none"
+        self._forced = choice.name if choice and mode == "named" else None
+        if self._forced and all(tool.name != self._forced for tool in request.tools):
+            offered = ", ".join(tool.name for tool in functions) or "none"
+            raise RequestError(
+                f"tool_choice names {self._forced!r}, which is not among the tools ({offered})", "tool_choice"
+            )
+        # A forced tool that only passes through leaves nothing to guard.
+        callable_ = self._forced is None or any(tool.name == self._forced for tool in functions)
+        self.guards = bool(functions) and mode != "none" and callable_
         self.respond_injected = (
             self.guards
             and policy.offers_respond
@@ -39,7 +51,6 @@ class Plan:
         self.request = request
         self.tools = functions
         self._policy = policy
-        self._forced = choice.name if choice and mode == "named" else None
         self._demands_call = mode in ("required", "named")
         self.scans = self.guards and policy.rescue
         self.holds_text = self.guards and (self._demands_call or policy.rejects_bare_text)

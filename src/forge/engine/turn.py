@@ -50,6 +50,9 @@ class Turn:
 
     ``new_id`` makes ids for calls that came without one. The default counts; a driver that talks to real
     clients passes something unique.
+
+    Raises:
+        RequestError: ``tool_choice`` names a tool that is not offered.
     """
 
     def __init__(
