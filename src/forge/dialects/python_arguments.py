@@ -28,6 +28,7 @@ _WORDS = {
     "none": None,
 }
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_OPERATOR = re.compile(r"\s[-+*/%|&]\s")
 _NEXT = re.compile(
     r"\s*(?:,\s*(?:(?:[^\W\d][\w.-]*|['\"][\w.-]+['\"])\s*[=:]|[)\]}'\"{\[\d]|\Z|\*\*)|[)\]}]|\Z)"
 )
@@ -122,14 +123,13 @@ class _Reader:
         if event is not Event.CLOSED or len(source) > _LONGEST_LITERAL or not _PLAIN_ESCAPES.match(source):
             return None
         try:
-            value = ast.literal_eval(source)
-            json.dumps(value)
+            value = json.loads(json.dumps(ast.literal_eval(source)))  # tuples and keys as JSON has them
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return None
-        if not isinstance(value, dict | list | tuple):
+        if not isinstance(value, dict | list):
             return None
         self.pos = end
-        return value if isinstance(value, dict) else list(value)
+        return value
 
     def scalar(self, word: str) -> Any:
         if word in _WORDS:
@@ -138,6 +138,8 @@ class _Reader:
             if word.lstrip("+-").isdecimal() and len(word) < 4000:
                 return int(word)
             return float(word)
+        if _OPERATOR.search(word):
+            raise ValueError("an expression, not a value")
         self.fixes.append(Fix(code="unquoted_value", risk=Risk.RISKY, after=word))
         return word
 
