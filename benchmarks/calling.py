@@ -29,6 +29,7 @@ class Answer:
     seconds: float
     prompt_tokens: int
     tokens: int
+    finish_reason: str = ""
 
 
 async def ask(
@@ -72,6 +73,7 @@ def judge(case: Case, status: int, payload: bytes, seconds: float) -> Answer:
         seconds=seconds,
         prompt_tokens=usage.get("prompt_tokens", 0),
         tokens=usage.get("completion_tokens", 0),
+        finish_reason=reply["choices"][0].get("finish_reason") or "",
     )
 
 

@@ -47,11 +47,15 @@ async def show(options: argparse.Namespace, console: Console) -> None:
 
 
 async def ask_all(url: str, label: str, console: Console) -> list[Answer]:
+    answers: list[Answer] = []
     async with aiohttp.ClientSession() as session:
-        shown = track(
+        for case in track(
             DEMO_CASES, description=label, console=console, disable=not console.is_terminal, transient=True
-        )
-        return [await ask(session, url, case, TOOL_CHOICE, MAX_TOKENS) for case in shown]
+        ):
+            answers.append(await ask(session, url, case, TOOL_CHOICE, MAX_TOKENS))
+            if not console.is_terminal:  # where no bar can be drawn, a line an answer is the progress
+                console.print(f"{label}: {len(answers)} of {len(DEMO_CASES)}", highlight=False)
+    return answers
 
 
 def answers_table(before: list[Answer], after: list[Answer]) -> Table:
@@ -72,6 +76,8 @@ def told(case: Case, answer: Answer) -> Text:
         verdict, style = f"valid call (of another tool than {case.right})", "yellow"
     else:
         verdict, style = "no valid call", "red"
+    if not answer.valid and answer.finish_reason == "length":
+        verdict += f" (cut off at the limit of {MAX_TOKENS} tokens)"
     line = " ".join(answer.wrote.split())
     text = Text(verdict, style=style)
     return text.append("\n" + (line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."), style="default")
