@@ -6,12 +6,12 @@ import re
 from collections.abc import Generator
 from functools import cache
 
+from forge.dialects.between_marks import wrapper
 from forge.dialects.candidate import Candidate
 from forge.dialects.elements import ELEMENT_HEADS, element
 from forge.dialects.marks import CALL_END
 from forge.dialects.notation import Notation, Opener, anywhere
 from forge.dialects.units import unit
-from forge.dialects.wrappers import wrapper
 
 
 def _element(cur: Candidate) -> Generator[None, None, bool]:

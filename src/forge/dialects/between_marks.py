@@ -1,0 +1,122 @@
+"""Reads the calls between a pair of marks, in whatever way they are written there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from functools import cache
+
+from forge.dialects.candidate import Candidate, Missed
+from forge.dialects.cursor import BLANKS, Need
+from forge.dialects.json_unit import JsonUnit
+from forge.dialects.literals import Literals
+from forge.dialects.marks import CHAT_TOKENS, END_TAGS, TAG_NAMES
+from forge.dialects.notation import Reader
+from forge.dialects.units import AFTER_CALL, SEPARATORS, report, unit
+from forge.repair.tolerant import read_valid
+
+_NOISE = Literals(
+    ("```", *(f"<{name}>" for name in TAG_NAMES if name not in ("tool", "response", "json", "xml")))
+)
+_INFO = re.compile(r"\w*")
+_BROKEN_WITHIN = 600
+"""How far the end tag of a body that is no call is looked for."""
+
+
+def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True) -> Reader:
+    """A reader for calls between marks. ``marked``: the marks promise a call; without, the body may be data."""
+    openers, closes = Literals(opens), tuple(closes)
+    closers = Literals((*closes, *END_TAGS))
+    marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
+    noise = _NOISE | openers
+
+    def read(cur: Candidate) -> Generator[None, None, bool]:
+        if closes and _usual(cur, openers, closers, marked=marked):
+            return True
+        yield from cur.literal(openers)
+        yield from cur.run(_repeated(openers))  # written twice, or very often
+        return (yield from body(cur, noise, closers, marks, marked=marked))
+
+    return read
+
+
+def _usual(cur: Candidate, openers: Literals, closers: Literals, *, marked: bool) -> bool:
+    """Read what is nearly always there: one valid JSON value between the marks, all of it already arrived."""
+    text, base = cur.tape.window(cur.pos)
+    before, behind = _around(openers, closers)
+    head = before.match(text, cur.pos - base)
+    if head is None:
+        return False
+    whole = read_valid(text, head.end())
+    tail = behind.match(text, whole[1]) if whole is not None else None
+    if whole is None or tail is None:
+        return False
+    back, start = cur.pos, base + head.end()
+    cur.pos = base + whole[1]
+    if not report(cur, JsonUnit("read", whole[0]), start, marked=marked):
+        cur.forget()
+        cur.pos = back
+        return False
+    cur.flush()
+    cur.pos = base + tail.end()
+    return True
+
+
+@cache
+def _around(openers: Literals, closers: Literals) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return (
+        re.compile(rf"{openers.pattern.pattern}\s*+(?=[{{\[])"),
+        re.compile(rf"\s*+{closers.pattern.pattern}"),
+    )
+
+
+@cache
+def _repeated(openers: Literals) -> re.Pattern[str]:
+    # Where one opener begins another, a run of them cannot be told before it ends.
+    apart = not any(word in openers.prefixes for word in openers.words)
+    return re.compile(rf"(?:{openers.pattern.pattern})*+" if apart else "")
+
+
+def body(cur: Candidate, noise: Literals, closers: Literals, marks: Literals, *, marked: bool) -> Need[bool]:
+    """Calls up to one of ``closers``. False: what stands here is no call, and no broken one either."""
+    while True:
+        gap_start = cur.pos
+        yield from cur.run(AFTER_CALL if cur.anything else SEPARATORS)
+        if (yield from cur.at_end()):
+            if not cur.anything and marked:
+                cur.missed(Missed("cut_off"), cur.start)
+            return cur.anything
+        start = cur.pos
+        if (yield from cur.literal(closers)) is not None:
+            return cur.anything or marked
+        if (yield from cur.literal(noise)) == "```":
+            yield from cur.run(_INFO)
+        if cur.pos > start:
+            continue  # an opening tag written twice or around another one, a fence around the call
+        if cur.hopeless:
+            yield from cur.until(closers)
+            return True
+        if not (yield from unit(cur, marks, marked=marked)):
+            cur.pos = start
+            if cur.anything:
+                cur.pos = gap_start
+                return True
+            return marked and (yield from _broken(cur, closers))
+        cur.flush()
+
+
+def _broken(cur: Candidate, closers: Literals) -> Need[bool]:
+    """A body that is no call, but stands alone between its marks."""
+    if not cur.context.at_line_start():
+        return False
+    start = cur.pos
+    _, found = yield from cur.until(closers, _BROKEN_WITHIN)
+    if found is None:
+        return False
+    stop = cur.pos
+    yield from cur.run(BLANKS)
+    if (yield from cur.peek()) not in ("", "\n", "<"):
+        return False
+    cur.pos = stop
+    cur.missed(Missed("unreadable"), start)
+    return True
