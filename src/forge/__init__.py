@@ -80,6 +80,11 @@ if TYPE_CHECKING:
     from forge.prompts.templates import extract_tool_call as extract_tool_call
     from forge.prompts.templates import rescue_tool_call as rescue_tool_call
     from forge.prompts.tool_prompt import build_tool_prompt as build_tool_prompt
+    from forge.server import ServerManager as ServerManager
+    from forge.server import setup_backend as setup_backend
+    from forge.serving.budget import BudgetMode as BudgetMode
+    from forge.serving.rpc_config import LlamaCppRpcConfig as LlamaCppRpcConfig
+    from forge.serving.rpc_config import LlamaCppRpcWorkerConfig as LlamaCppRpcWorkerConfig
     from forge.tools.decorator import tool as tool
     from forge.tools.respond import RESPOND_TOOL_NAME as RESPOND_TOOL_NAME
     from forge.tools.respond import respond_spec as respond_spec
@@ -117,6 +122,9 @@ _MODULE_OF: dict[str, str] = {
         "forge.prompts.nudges": "retry_nudge step_nudge",
         "forge.prompts.templates": "extract_tool_call rescue_tool_call",
         "forge.prompts.tool_prompt": "build_tool_prompt",
+        "forge.server": "ServerManager setup_backend",
+        "forge.serving.budget": "BudgetMode",
+        "forge.serving.rpc_config": "LlamaCppRpcConfig LlamaCppRpcWorkerConfig",
         "forge.tools.decorator": "tool",
         "forge.tools.respond": "RESPOND_TOOL_NAME respond_spec respond_tool",
         "forge.errors": (

@@ -378,8 +378,8 @@ class BudgetResolutionError(ForgeError):
         self.cause = self.__cause__ = cause
 
 
-class ServerStartError(ForgeError):
-    """A model server did not come up. ``log`` holds the last lines that it wrote."""
+class ServerStartError(ForgeError, RuntimeError):
+    """A model server did not come up. ``log`` holds the last lines that it wrote. By contract a RuntimeError too."""
 
     code = "server_start_failed"
 

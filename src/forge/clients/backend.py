@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import Delta
@@ -52,4 +53,26 @@ class Tokenizer(ABC):
         """Tokens of ``text`` alone, without a chat template; None where the server has no tokenizer to ask.
 
         Never raises for a server that fails: a count is a convenience, and the chat request will say what is wrong.
+        """
+
+
+class Host(Protocol):
+    """Whoever keeps a backend's server running: :class:`forge.serving.supervisor.Supervisor`."""
+
+    @property
+    def generation(self) -> int:
+        """How often the server was started anew."""
+
+    async def ready(self) -> None:
+        """Wait while the server is being started anew.
+
+        Raises:
+            BackendUnreachableError: it will not run again.
+        """
+
+    async def recovered(self, since: int) -> bool:
+        """After a call that found nobody: whether another server runs now than that of generation ``since``.
+
+        Raises:
+            BackendUnreachableError: it will not run again.
         """

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 from yarl import URL
 
-from forge.clients.backend import Backend
+from forge.clients.backend import Backend, Host
 from forge.clients.base import ChunkType, RawOpenAITools, StreamChunk, TokenUsage
 from forge.clients.contract import ResponseCollector, build_request, token_usage
 from forge.clients.credentials import call_headers
@@ -26,6 +26,9 @@ from forge.core.request import Request
 from forge.errors import BackendError, BackendUnreachableError
 
 logger = logging.getLogger(__name__)
+
+# A request may itself be what a server dies of: it is not sent to every server that follows.
+_MOST_RECOVERIES = 2
 
 
 class ModelClient(Backend):
@@ -54,6 +57,7 @@ class ModelClient(Backend):
         self._base = base
         self._headers = dict(headers)
         self._retries = retries or Retries()
+        self._host: Host | None = None
         if not isinstance(timeout, Timeouts):
             timeout = Timeouts(first_byte=timeout, between_bytes=timeout)
         self._transport = Transport(timeout)
@@ -63,19 +67,24 @@ class ModelClient(Backend):
         """The URL that the client was given, without credentials."""
         return masked(str(self._base))
 
+    def hosted_by(self, host: Host | None) -> None:
+        """Let calls wait for ``host`` while it starts the server anew; a call that its death stopped is repeated."""
+        self._host = host
+
     # -- Backend ----------------------------------------------------------------------------------------------
 
     async def capabilities(self) -> Capabilities:
         """What the backend can do, asked of it on first use where it can tell."""
-        return await self._able(self._headers)
+        return await self._reached(self._headers)
 
     async def exchange(
         self, request: Request, *, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[Delta]:
         """Run one turn; see :meth:`forge.clients.backend.Backend.exchange`."""
         sent = call_headers(self._headers, headers, self._base)
-        started, tries = False, 0
+        started, tries, recoveries = False, 0, 0
         while True:
+            generation = await self._arrive()
             try:
                 able = await self._able(sent)
                 async with aclosing(await self._attempt(request, able, sent)) as batches:
@@ -89,6 +98,9 @@ class ModelClient(Backend):
                     break
                 if started:
                     raise
+                if recoveries < _MOST_RECOVERIES and await self._came_back(error, generation):
+                    recoveries += 1
+                    continue
                 mended = self._mended(request, error) if isinstance(error, BackendError) else None
                 delay = 0.0 if mended is not None else self._retries.delay(error, tries)
                 if delay is None:
@@ -106,6 +118,28 @@ class ModelClient(Backend):
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
         await self._transport.aclose()
+
+    async def _reached(self, headers: Mapping[str, str]) -> Capabilities:
+        generation = await self._arrive()
+        try:
+            return await self._able(headers)
+        except BackendUnreachableError as error:
+            if not await self._came_back(error, generation):
+                raise
+        return await self._able(headers)
+
+    async def _arrive(self) -> int:
+        """Wait for a server that is being started anew; which one it is."""
+        if self._host is None:
+            return 0
+        await self._host.ready()
+        return self._host.generation
+
+    async def _came_back(self, error: BackendError | BackendUnreachableError, generation: int) -> bool:
+        """Whether a call failed because its server died, and another one runs now."""
+        if self._host is None or not isinstance(error, BackendUnreachableError):
+            return False
+        return await self._host.recovered(generation)
 
     @abstractmethod
     async def _able(self, headers: Mapping[str, str]) -> Capabilities:
@@ -171,7 +205,7 @@ class ModelClient(Backend):
     async def _chunks(
         self, request: Request, headers: Mapping[str, str] | None
     ) -> AsyncGenerator[StreamChunk, None]:
-        able = await self._able(call_headers(self._headers, headers, self._base))
+        able = await self._reached(call_headers(self._headers, headers, self._base))
         collector = ResponseCollector(request.tools, native=able.native_tools, think=self.think is not False)
         exchange = cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
         async with aclosing(exchange) as deltas:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import platform
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from forge.context.nvml import NvmlUnavailableError, nvidia_gpus
 from forge.errors import HardwareDetectionError
 
 _log = logging.getLogger("forge.context.hardware")
 
+_MIB = 1024 * 1024
 _DRM = "/sys/class/drm"
 _AMD = "0x1002"
 _QUERY = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
@@ -34,16 +37,33 @@ class HardwareProfile:
 
 
 def detect_hardware() -> HardwareProfile | None:
-    """The first GPU found, NVIDIA before AMD; None, with one warning in the log, where there is none.
+    """The first GPU found: NVIDIA, AMD, Apple; None, with one warning in the log, where there is none.
+
+    NVIDIA's driver is asked through its library, and where that fails through ``nvidia-smi``. Of several GPUs the
+    first counts; :func:`forge.serving.devices.devices` knows them all.
 
     Raises:
         HardwareDetectionError: a GPU answered, but not with something that can be read.
     """
     attempts: list[str] = []
-    profile = _detect_nvidia(attempts) or _detect_amd(attempts)
+    profile = (
+        _ask_driver(attempts) or _detect_nvidia(attempts) or _detect_amd(attempts) or _detect_apple(attempts)
+    )
     if profile is None:
         _log.warning("GPU detection failed (%s)", "; ".join(attempts))
     return profile
+
+
+def _ask_driver(attempts: list[str]) -> HardwareProfile | None:
+    try:
+        gpus = nvidia_gpus()
+    except NvmlUnavailableError as error:
+        attempts.append(f"nvml: {error}")
+        return None
+    if not gpus:
+        attempts.append("nvml: no GPU with memory of its own")
+        return None
+    return HardwareProfile(gpu_name=gpus[0].name, vram_total_mb=gpus[0].total // _MIB)
 
 
 def _detect_nvidia(attempts: list[str]) -> HardwareProfile | None:
@@ -90,12 +110,22 @@ def _detect_amd(attempts: list[str]) -> HardwareProfile | None:
         if memory is None:
             continue
         try:
-            megabytes = int(memory) // (1024 * 1024)
+            megabytes = int(memory) // _MIB
         except ValueError as error:
             raise HardwareDetectionError(error) from error
         return HardwareProfile(_amd_name(device, card.name), megabytes, "amd", "unified")
     attempts.append("amd-sysfs: no AMD card with memory information")
     return None
+
+
+def _detect_apple(attempts: list[str]) -> HardwareProfile | None:
+    """Apple's own chips, whose GPU uses the machine's memory."""
+    if (platform.system(), platform.machine()) != ("Darwin", "arm64"):
+        attempts.append("apple: not an Apple silicon Mac")
+        return None
+    import psutil
+
+    return HardwareProfile("Apple GPU", psutil.virtual_memory().total // _MIB, "apple", "unified")
 
 
 def _amd_name(device: Path, card: str) -> str:

@@ -12,6 +12,7 @@ foreign server cannot be taught to watch a pipe. Only the standard library is us
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -30,6 +31,16 @@ def _die_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the guard died before the call above took effect
         os._exit(_CANNOT_RUN)
+
+
+def _run(argv: list[str]) -> subprocess.Popen[bytes]:
+    try:
+        return _spawn(argv)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC or os.name != "posix":
+            raise
+        # A llamafile is a program for several systems at once, which only a shell knows how to begin.
+        return _spawn(["/bin/sh", *argv])
 
 
 def _spawn(argv: list[str]) -> subprocess.Popen[bytes]:
@@ -73,7 +84,7 @@ def main(argv: list[str]) -> int:
     # Ctrl-C in a terminal reaches every process of its group; ending the server is Forge's to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        child = _spawn(argv[2:])
+        child = _run(argv[2:])
     except OSError as error:
         sys.stderr.write(f"error: cannot run {argv[2]}: {error.strerror or error}\n")
         return _CANNOT_RUN

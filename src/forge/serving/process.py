@@ -30,7 +30,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     """How to start one server.
 
     ``name`` is what error messages call it. ``argv``: its command line. ``log_path``: file for what it writes on
-    standard error. ``environment``: additions to ours. ``ready_timeout``: seconds it may take to become ready
+    standard error, with ``stdout_too`` also on standard output (else that is left to be read). ``environment``:
+    additions to ours. ``ready_timeout``: seconds it may take to become ready
     (None: as long as it lives; a big model on a slow disk takes minutes). ``grace``: seconds between asking it
     to stop and killing it.
     """
@@ -38,6 +39,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     name: str
     argv: tuple[str, ...]
     log_path: Path
+    stdout_too: bool = False
     environment: Mapping[str, str] = {}
     ready_timeout: float | None = None
     grace: float = 5.0
@@ -134,7 +136,7 @@ async def _spawn(launch: Launch) -> ChildServer:
             *("-I", "-S", str(_GUARD), str(launch.grace), "--"),
             *launch.argv,
             stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=log if launch.stdout_too else asyncio.subprocess.PIPE,
             stderr=log,
             env={**os.environ, **launch.environment},
             start_new_session=True,  # Ctrl-C in our terminal is ours to handle
@@ -151,9 +153,9 @@ async def _first_of(child: ChildServer, readiness: Readiness) -> str:
             {ready, ended}, timeout=child.launch.ready_timeout, return_when=asyncio.FIRST_COMPLETED
         )
         if ended.done():
-            raise _start_error(child, f"ended with status {ended.result()} before it was ready")
+            raise start_error(child, f"ended with status {ended.result()} before it was ready")
         if not ready.done():
-            raise _start_error(child, f"was not ready within {child.launch.ready_timeout:g} s")
+            raise start_error(child, f"was not ready within {child.launch.ready_timeout:g} s")
         return await ready
     finally:
         for task in (ready, ended):
@@ -161,7 +163,8 @@ async def _first_of(child: ChildServer, readiness: Readiness) -> str:
         await asyncio.gather(ready, ended, return_exceptions=True)
 
 
-def _start_error(child: ChildServer, what: str) -> ServerStartError:
+def start_error(child: ChildServer, what: str) -> ServerStartError:
+    """The error that says ``what`` happened to a starting server, with the cause and the end of its log."""
     log = child.log_tail()
     cause = logs.cause(log)
     return ServerStartError(
