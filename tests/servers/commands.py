@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 LLAMA_SERVER = Path(__file__).with_name("llama_server.py")
+STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
 def put_on_path(folder: Path, name: str, script: Path) -> Path:
