@@ -155,7 +155,8 @@ class Candidate(Cursor):
             self.show(self.pos)
         elif self.calls_found:
             self.hold = False
-            self.flush()
+            if self._pending:
+                self.flush()
             self.drop()
         elif self._pending:
             first = next(s for s in self._pending if isinstance(s, RejectedSegment))

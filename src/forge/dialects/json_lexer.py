@@ -15,6 +15,7 @@ from forge.dialects.literals import Literals
 
 _OPEN = {"{": "}", "[": "]", "(": ")", "｛": "}", "［": "]"}
 _CLOSE = "}])｝］"
+_BRACKETS = frozenset((*_OPEN, *_CLOSE))
 _QUOTES = {'"': '"', "'": "'", "“": '“”"', "”": '“”"', "‘": "‘’'", "「": "」"}
 """What closes a string, by what opened it."""
 _QUOTES.update({'"""': "", "'''": ""})  # no single character closes these
@@ -103,7 +104,7 @@ class JsonLexer:
 
     def run(self, text: str, at: int, *, final: bool) -> tuple[int, Event]:
         """Go on at ``at``; gives the offset to go on from and why it stopped."""
-        size, firsts, marks = len(text), self._firsts, self._marks
+        size, firsts = len(text), self._firsts
         whole_string = _whole_string(firsts)
         while True:
             match = _skip(self.state, firsts).match(text, at)
@@ -112,22 +113,21 @@ class JsonLexer:
             if at >= size:
                 return self._stop(text, size), Event.MORE
             char = text[at]
-            if char == '"' and self.stack and not self.state and not self._source:
+            if char in firsts:
+                event = self._at_mark(text, at, final=final)
+                if event is not None:
+                    return self._stop(text, at), event
+            elif char in _BRACKETS and not self.state:
+                taken, closed = self._brackets(_RUN.match(text, at)[0])  # type: ignore[index]  # it matches
+                at += taken
+                if closed:
+                    return self._stop(text, at), Event.CLOSED
+                continue
+            elif char == '"' and self.stack and not self.state and not self._source:
                 string = whole_string.match(text, at)
                 if string is not None:
                     at = string.end()
                     continue
-            if char in firsts:
-                if marks is not None:
-                    found = marks.pattern.match(text, at)
-                    if found is not None:
-                        self.mark = found.group()
-                        return self._stop(text, at), Event.MARK
-                    if not final and size - at < marks.longest and text[at:] in marks.prefixes:
-                        return self._stop(text, at), Event.MORE
-                if char == "<" and self._stop_at_tags and not self.state:
-                    self.mark = char
-                    return self._stop(text, at), Event.MARK
             if not final and size - at <= 2 and self._undecided(char, text[at:]):
                 return self._stop(text, at), Event.MORE
             before = text[at - 1] if at else self._before
@@ -135,6 +135,21 @@ class JsonLexer:
             at += taken
             if closed:
                 return self._stop(text, at), Event.CLOSED
+
+    def _at_mark(self, text: str, at: int, *, final: bool) -> Event | None:
+        """Why to stop at a character with which a mark may begin; None if there is none."""
+        marks = self._marks
+        if marks is not None:
+            found = marks.pattern.match(text, at)
+            if found is not None:
+                self.mark = found.group()
+                return Event.MARK
+            if not final and len(text) - at < marks.longest and text[at:] in marks.prefixes:
+                return Event.MORE
+        if text[at] == "<" and self._stop_at_tags and not self.state:
+            self.mark = "<"
+            return Event.MARK
+        return None
 
     def _undecided(self, char: str, rest: str) -> bool:
         """Whether what ``char`` means depends on characters that have not come."""
@@ -189,7 +204,7 @@ class JsonLexer:
 
     def _brackets(self, run: str) -> tuple[int, bool]:
         if run[0] in _OPEN:
-            self.stack.extend(_OPEN[char] for char in run)
+            self.stack.extend(map(_OPEN.__getitem__, run))
             return len(run), False
         if self._passes:
             passed = min(self._passes, len(run))
