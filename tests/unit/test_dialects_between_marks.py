@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.dialects import parse_tool_calls
+from forge.dialects import ReplyScanner, parse_tool_calls
 
 TOOLS = [{"name": "note", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}]
 GOOD = '<tool_call>{"name": "note", "arguments": {"text": "a"}}</tool_call>'
@@ -38,3 +38,10 @@ def test_a_block_of_nothing_but_broken_calls_is_given_up_and_what_follows_it_cou
     reply = parse_tool_calls(text, TOOLS)
     assert [call.args for call in reply.calls] == [{"text": "a"}]
     assert reply.text.count("{no call}") == 200
+
+
+def test_a_run_of_openers_that_gives_nothing_is_shown_whole_however_it_is_split():
+    text = "<tool_call>" * 40 + "<tool_ca"
+    scanner = ReplyScanner(TOOLS)
+    parts = [scanner.feed(text[at : at + 7]) for at in range(0, len(text), 7)] + [scanner.finish()]
+    assert "".join(part.text for part in parts) == parse_tool_calls(text, TOOLS).text == text

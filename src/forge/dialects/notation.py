@@ -46,6 +46,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     ``plain`` gives the end of a stretch that begins at an offset and is certainly text, -1 where that cannot be
     told yet or is not so; such a stretch is shown without a reader
     (for openers that count anywhere).
+    ``repeats``: an opener written several times in a row is read as if it stood there once.
     ``quotable``: the text before may turn it into an example (a sentence that ends in "like this:").
     ``example`` is a call of ``get_weather`` with ``city`` Oslo as this notation writes it.
     """
@@ -57,6 +58,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     read: Reader
     example: str = ""
     quotable: bool = True
+    repeats: bool = False
     plain: Callable[[str, int], int] | None = None
 
 

@@ -134,13 +134,15 @@ class ReplyScanner:
         return held_name(text, max(low, 0), stop, self._context.last, self._tools) if stop > low else 0
 
     def _skip_run(self) -> int:
-        """Behind an opener that is none; in a run of one character, at its last."""
-        if len(self._word) > 1:
+        """Behind an opener that is none; in a run of it, at its last where a run is read as one."""
+        word, size = self._word, len(self._word)
+        entries = self._automaton.entries.get(word, ())
+        if size > 1 and not all(notation.repeats for _, notation in entries):
             return self._resume
         text, base = self._tape.window(self._shown)
         at = self._resume - base
-        while text[at : at + 2] == self._word * 2:
-            at += 1
+        while text.startswith(word * 2, at):
+            at += size
         return base + at
 
     def _choose(self, text: str, base: int, at: int) -> None:

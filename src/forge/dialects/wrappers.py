@@ -54,6 +54,7 @@ def _pair(
         seen_in=seen_in,
         openers=tuple(Opener(text, where) for text in opens),
         read=reader,
+        repeats=len(opens) == 1,
         example=f"{opens[0]}{sample}{close}",
     )
 
