@@ -1,6 +1,7 @@
 """The command as a process: exit codes, one clear line, signals, and nothing left behind."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from servers.commands import STAND_IN, put_on_path
 from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
 
 pytestmark = [
@@ -277,3 +279,64 @@ async def test_a_web_server_that_is_no_model_server_is_pointed_out():
         process.terminate()
         _, err = await process.communicate()
     assert b"may be no model server" in err
+
+
+@pytest.fixture
+def llama_server(tmp_path):
+    """A stand-in called llama-server: the environment with it on PATH."""
+    put_on_path(tmp_path / "bin", "llama-server", STAND_IN)
+    return {
+        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "FORGE_CACHE_DIR": str(tmp_path / "cache"),
+    }
+
+
+async def test_a_server_that_cannot_start_is_told_at_once_with_its_last_words(llama_server, tmp_path):
+    gguf = tmp_path / "bad.gguf"
+    gguf.write_bytes(b"nothing")
+    arguments = ("--backend", "llamaserver", "--gguf", str(gguf), "--backend-port", "0", "--port", "0")
+
+    code, out, err = await ended(*arguments, **llama_server, FORGE_TEST_FAIL="out of memory")
+
+    assert (code, out) == (1, "")
+    first, *log = err.splitlines()
+    assert "out of memory" in first
+    assert str(gguf) in first
+    assert any("error: out of memory" in line for line in log)
+
+
+async def test_a_missing_program_is_told_at_once(tmp_path):
+    code, _, err = await ended(
+        "--backend", "llamaserver", "--gguf", "m.gguf", "--port", "0", PATH=str(tmp_path), FORGE_CACHE_DIR=str(tmp_path)
+    )  # fmt: skip
+
+    assert (code, err.count("\n")) == (1, 1)
+    assert "llama-server" in err
+
+
+async def test_a_strangers_port_is_not_taken_over(llama_server, tmp_path):
+    async with ScriptedServer() as stranger:
+        port = stranger.url.rpartition(":")[2].partition("/")[0]
+        code, _, err = await ended(
+            "--backend", "llamaserver", "--gguf", "m.gguf", "--backend-port", port, "--port", "0", **llama_server
+        )  # fmt: skip
+
+    assert code == 1
+    assert f"port {port} is taken" in err
+
+
+async def test_the_servers_flags_and_budget(llama_server, tmp_path):
+    launches = tmp_path / "launches"
+    arguments = [
+        *("--backend", "llamaserver", "--gguf", "m.gguf", "--backend-port", "0"),
+        *("--budget-mode", "manual", "--budget-tokens", "2048", "--extra-flags", "-t", "3"),
+    ]
+    async with running(*arguments, **llama_server, FORGE_TEST_LAUNCHES=str(launches)) as (process, _):
+        process.terminate()
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+
+    assert process.returncode == 0
+    (words,) = map(json.loads, launches.read_text().splitlines())
+    assert words[-5:] == ["--jinja", "-t", "3", "-c", "2048"]
+    assert "2,048 tokens" in out.decode()
+    assert str(tmp_path / "cache") in out.decode()

@@ -24,6 +24,7 @@ def test_help_explains_every_option_under_a_heading(capsys):
         assert parameter.help, parameter.name
     headings = re.findall(r"^(\w+):$", out, re.MULTILINE)
     assert headings[:3] == ["Backend", "Listening", "Guards"]
+    assert "Backend started by Forge" in out
     assert headings[-1] == "Examples"
 
 
@@ -67,3 +68,18 @@ def test_blank_keys_are_none(monkeypatch):
     context = command.make_context("x", ["--backend-url", "http://h", "--api-key", ""])
     assert context.params["backend_api_key"] is None
     assert context.params["api_key"] is None
+
+
+def test_extra_flags_take_the_rest_of_the_command_line():
+    context = command.make_context(
+        "x", ["--backend", "llamaserver", "--gguf", "m", "--extra-flags", "-t", "4", "--port", "1", "--help"]
+    )
+    assert context.params["extra_flags"] == ("-t", "4", "--port", "1", "--help")
+    assert context.params["port"] == 8081
+    assert command.make_context("x", ["--backend", "embedded"]).params["extra_flags"] == ()
+
+
+def test_extra_flags_have_no_value_of_their_own(capsys):
+    code, _, err = run(capsys, "--backend", "llamaserver", "--gguf", "m", "--extra-flags=-t 4")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--extra-flags" in err

@@ -64,6 +64,7 @@ def test_is_loopback(host, expected):
     [
         pytest.param({}, "backend_url", id="neither"),
         pytest.param({"backend": "llamaserver"}, "backend_url", id="kind-without-url"),
+        pytest.param({"backend": "openai"}, "backend='openai' requires backend_url", id="not-to-be-started"),
         pytest.param({"backend": "tgi", "backend_url": URL}, "tgi", id="unknown-kind"),
         pytest.param(
             {"backend": "vllm", "backend_url": URL, "backend_capability": "prompt"},
@@ -121,6 +122,66 @@ def test_check_names_the_setting_at_fault(fields, named):
 )
 def test_check_accepts(fields):
     Settings(**fields).check()
+
+
+GGUF = {"backend": "llamaserver", "gguf": "m.gguf"}
+VLLM = {"backend": "vllm", "model_path": "m"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        pytest.param({"backend": "llamafile"}, "requires gguf", id="no-gguf"),
+        pytest.param({"backend": "vllm", "gguf": "m"}, "requires model_path", id="no-model-path"),
+        pytest.param({"backend": "ollama"}, "requires model", id="no-model"),
+        pytest.param({**GGUF, "model": "m"}, "does not accept model", id="two-names"),
+        pytest.param({**GGUF, "model_path": "m"}, "does not accept model_path", id="two-paths"),
+        pytest.param({**VLLM, "gguf": "m"}, "does not accept gguf", id="gguf-for-vllm"),
+        pytest.param({**GGUF, "backend_port": 65536}, "backend_port", id="port"),
+        pytest.param(
+            {"backend": "ollama", "model": "m", "backend_port": 1}, "backend_port", id="ollamas-port"
+        ),
+        pytest.param({**GGUF, "budget_mode": "most"}, "budget_mode must be one of", id="mode"),
+        pytest.param({**GGUF, "budget_mode": "manual"}, "positive budget_tokens", id="manual-without"),
+        pytest.param({**GGUF, "budget_mode": "manual", "budget_tokens": 0}, "positive", id="manual-nothing"),
+        pytest.param({**GGUF, "budget_tokens": 5}, "only accepted with manual", id="tokens-alone"),
+        pytest.param({**GGUF, "extra_flags": ("-c", "5")}, "conflicts with a Forge-owned", id="context"),
+        pytest.param({**GGUF, "extra_flags": ("--host=x",)}, "conflicts with a Forge-owned", id="host"),
+        pytest.param(
+            {**GGUF, "extra_flags": ("-m=x",)}, "conflicts with a Forge-owned", id="short-with-value"
+        ),
+        pytest.param({**VLLM, "extra_flags": ("--max-model-len", "5")}, "Forge-owned", id="vllm-context"),
+        pytest.param(
+            {"backend": "ollama", "model": "m", "extra_flags": ("-x",)}, "managed Ollama", id="ollama-flags"
+        ),
+        pytest.param({**VLLM, "backend_capability": "prompt"}, "backend_capability", id="vllm-prompt"),
+        pytest.param({"backend_url": URL, "gguf": "m"}, "do not accept gguf", id="unmanaged-gguf"),
+        pytest.param(
+            {"backend_url": URL, "model_path": "m"}, "do not accept model_path", id="unmanaged-path"
+        ),
+        pytest.param({"backend_url": URL, "budget_mode": "backend"}, "budget_mode", id="unmanaged-mode"),
+        pytest.param({"backend_url": URL, "extra_flags": ("-x",)}, "extra_flags", id="unmanaged-flags"),
+        pytest.param({"backend": "embedded", "gguf": "m"}, "do not accept gguf", id="embedded-gguf"),
+    ],
+)
+def test_servers_to_be_started(fields, named):
+    with pytest.raises(SettingsError, match=named):
+        Settings(**fields).check()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({**GGUF, "extra_flags": ("-t", "4"), "backend_port": 0}, id="llama"),
+        pytest.param({**GGUF, "budget_mode": "manual", "budget_tokens": 4096}, id="manual"),
+        pytest.param({**VLLM, "budget_mode": "forge-fast"}, id="vllm"),
+        pytest.param({"backend": "ollama", "model": "m", "budget_mode": "forge-full"}, id="ollama"),
+    ],
+)
+def test_servers_that_can_be_started(fields):
+    settings = Settings(**fields)
+    settings.check()
+    assert settings.managed
 
 
 def test_repr_hides_keys():

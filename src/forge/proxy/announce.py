@@ -28,7 +28,13 @@ def announce(runtime: Runtime, out: TextIO | None = None) -> None:
 
 def _facts(runtime: Runtime) -> list[tuple[str, str]]:
     settings, known = runtime.settings, runtime.capabilities
-    model = settings.model or (known.model if known else None) or "whatever the request names"
+    model = (
+        settings.model
+        or settings.gguf
+        or settings.model_path
+        or (known.model if known else None)
+        or "whatever the request names"
+    )
     context = f"{known.context_length:,} tokens" if known and known.context_length else "unknown"
     facts = [
         ("backend", f"{settings.kind} at {runtime.backend_url}"),
@@ -43,8 +49,8 @@ def _facts(runtime: Runtime) -> list[tuple[str, str]]:
         ),
         ("stop", "Ctrl-C"),
     ]
-    if runtime.embedded is not None:
-        facts.insert(1, ("server log", str(runtime.embedded.log_path)))
+    if runtime.server_log is not None:
+        facts.insert(1, ("server log", str(runtime.server_log)))
     return facts
 
 

@@ -34,7 +34,7 @@ class BackendKind:
 
 def _llamafile(settings: Settings, url: str) -> Backend:
     return LlamafileClient(
-        gguf_path=settings.model or "default",
+        gguf_path=settings.gguf or settings.model or "default",
         base_url=mount_root(url) + "/v1",
         mode=settings.backend_capability,
         timeout=settings.backend_timeout,
@@ -53,7 +53,7 @@ def _ollama(settings: Settings, url: str) -> Backend:
 
 def _vllm(settings: Settings, url: str) -> Backend:
     return VLLMClient(
-        model_path=settings.model or "default",
+        model_path=settings.model_path or settings.model or "default",
         base_url=mount_root(url) + "/v1",
         timeout=settings.backend_timeout,
         api_key=settings.backend_api_key or "",

@@ -12,10 +12,12 @@ from typing import Any
 import click
 
 from forge.engine.policy import TEXT_POLICIES
-from forge.proxy.option_groups import GroupedCommand, option
+from forge.proxy.managed_rules import BUDGET_MODES
+from forge.proxy.option_groups import REST, GroupedCommand, option
 from forge.proxy.settings import BACKENDS, CAPABILITIES, Settings, SettingsError
 
 _BACKEND = "Backend"
+_MANAGED = "Backend started by Forge (no --backend-url)"
 _LISTEN = "Listening"
 _GUARDS = "Guards"
 _OTHER = "Other"
@@ -24,6 +26,7 @@ _EXAMPLES = """
 python -m forge.proxy --backend-url http://localhost:8080
 python -m forge.proxy --backend-url http://localhost:8080 --backend llamaserver --port 8081
 python -m forge.proxy --backend embedded
+python -m forge.proxy --backend llamaserver --gguf model.gguf --extra-flags -t 8
 OPENAI_BASE_URL=http://localhost:8081/v1 your-agent
 """
 
@@ -60,6 +63,26 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Kind of model server. Default: openai (anything OpenAI-shaped). embedded starts a small one itself.",
 )
 @option(_BACKEND, "--model", type=_NonBlank(), metavar="NAME", help="Model for requests that name none.")
+@option(_MANAGED, "--gguf", type=_NonBlank(), metavar="FILE", help="Model for llamaserver or llamafile.")
+@option(_MANAGED, "--model-path", type=_NonBlank(), metavar="PATH", help="Model for vllm.")
+@option(
+    _MANAGED, "--backend-port", type=int, metavar="PORT", help="Its port; 0 takes a free one. Default: 8080."
+)
+@option(
+    _MANAGED,
+    "--budget-mode",
+    type=click.Choice(BUDGET_MODES),
+    help="Its context. backend, forge-full: what it takes by itself (default). forge-fast: half of that. "
+    "manual: --budget-tokens.",
+)
+@option(_MANAGED, "--budget-tokens", type=int, metavar="N", help="Its context in tokens, with manual.")
+@option(
+    _MANAGED,
+    REST,
+    type=click.UNPROCESSED,
+    metavar="...",
+    help="Everything after it goes to the server's command line.",
+)
 @option(
     _BACKEND,
     "--backend-capability",

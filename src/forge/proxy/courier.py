@@ -8,12 +8,13 @@ and a ``Retry-After`` come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from urllib.parse import quote
 
 from yarl import URL
 
+from forge.clients.backend import Host
 from forge.clients.credentials import in_slot
 from forge.clients.transport import Incoming, Timeouts, Transport
 from forge.errors import BackendError, BackendUnreachableError, ForgeError, StreamError
@@ -38,6 +39,7 @@ class Courier:
         self._own = dict(kind.headers)
         if settings.backend_api_key is not None:
             self._own.update(in_slot(settings.backend_api_key, kind.key_slot))
+        self._host: Host | None = None
         seconds = settings.backend_timeout
         self._transport = Transport(
             Timeouts(connect=min(_CONNECT_SECONDS, seconds), first_byte=seconds, between_bytes=seconds)
@@ -64,7 +66,31 @@ class Courier:
         if query:
             # As the caller wrote it, but for bytes that may not stand in a request line.
             url = URL(f"{url}?{quote(query, safe=_QUERY_SAFE)}", encoded=True)
-        return self._transport.open(method, url, headers={**headers, **self._own}, body=body)
+        sent = {**headers, **self._own}
+        if self._host is None:
+            return self._transport.open(method, url, headers=sent, body=body)
+        return self._patiently(self._host, method, url, sent, body)
+
+    def hosted_by(self, host: Host | None) -> None:
+        """Let requests wait for ``host`` while it starts the server anew; one that its death stopped is repeated."""
+        self._host = host
+
+    @asynccontextmanager
+    async def _patiently(
+        self, host: Host, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+    ) -> AsyncIterator[Incoming]:
+        await host.ready()
+        generation = host.generation
+        try:
+            answer = await self._transport.answer(method, url, headers, body)
+        except BackendUnreachableError:
+            if not await host.recovered(generation):
+                raise
+            answer = await self._transport.answer(method, url, headers, body)
+        try:
+            yield answer
+        finally:
+            answer.close()
 
     async def unreachable(self) -> BackendUnreachableError | None:
         """Why nothing speaks HTTP at the backend's address, or None when something does."""

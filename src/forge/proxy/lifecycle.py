@@ -77,6 +77,8 @@ async def _run(settings: Settings, screen: Screen) -> int:
         code = await _first_of(_live(runtime, stop, screen), forced)
     except (ForgeError, BindError) as error:
         screen.say(f"error: {why(error, settings.kind)}")
+        for said in getattr(error, "log", "").splitlines():
+            screen.say(f"  | {said}")
         code = EXIT_FAILED
     finally:
         forced.cancel()

@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+REST = "--extra-flags"
+"""The option that takes the rest of the command line, whatever that looks like."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -24,6 +27,16 @@ class GroupedCommand(click.Command):
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
         self.examples = examples
         super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, with everything after :data:`REST` set aside."""
+        place = args.index(REST) if REST in args else len(args)
+        left = super().parse_args(ctx, args[:place])
+        name = REST.removeprefix("--").replace("-", "_")
+        if ctx.params.get(name) is not None:
+            raise click.UsageError(f"{REST} takes the words after it, not a value of its own", ctx)
+        ctx.params[name] = tuple(args[place + 1 :])
+        return left
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, one section per heading, in the order of their first appearance."""

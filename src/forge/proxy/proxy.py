@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from forge.engine.policy import TextPolicy
@@ -21,9 +23,15 @@ class ProxyServer:
     keys are arguments. A backend that is not there yet is no error; requests then get a 502 until it is.
 
     Args:
-        backend_url: where the model server answers; None for ``backend="embedded"``.
+        backend_url: where the model server answers; None where Forge is to start ``backend`` itself.
         backend: kind of the backend; None means any OpenAI-shaped server.
         model: model name for requests that name none.
+        gguf: the model of a llamaserver or llamafile that Forge starts.
+        model_path: the model of a vllm that Forge starts.
+        backend_port: port of the server that Forge starts; 0 takes a free one, None 8080.
+        budget_mode: backend, manual, forge-full or forge-fast: who decides how long its context is.
+        budget_tokens: its context with ``manual``.
+        extra_flags: more words for its command line.
         host: address to listen on.
         port: port to listen on; 0 takes a free one (see :attr:`url` after ``start``).
         max_retries: corrections of a failed answer.
@@ -47,6 +55,12 @@ class ProxyServer:
         backend_url: str | None = None,
         backend: str | None = None,
         model: str | None = None,
+        gguf: str | Path | None = None,
+        model_path: str | Path | None = None,
+        backend_port: int | None = None,
+        budget_mode: str | None = None,
+        budget_tokens: int | None = None,
+        extra_flags: Sequence[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 8081,
         max_retries: int = 3,
@@ -67,6 +81,7 @@ class ProxyServer:
             backend_url=backend_url,
             backend=backend,
             model=model,
+            **_started_server(gguf, model_path, backend_port, budget_mode, budget_tokens, extra_flags),
             host=host,
             port=port,
             max_retries=max_retries,
@@ -120,6 +135,25 @@ class ProxyServer:
 
     def __exit__(self, *exc_info: object) -> None:
         self.stop()
+
+
+def _started_server(
+    gguf: str | Path | None,
+    model_path: str | Path | None,
+    port: int | None,
+    mode: str | None,
+    tokens: int | None,
+    flags: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The fields of :class:`Settings` for a server that Forge starts."""
+    return {
+        "gguf": str(gguf) if gguf is not None else None,
+        "model_path": str(model_path) if model_path is not None else None,
+        "backend_port": port,
+        "budget_mode": mode,
+        "budget_tokens": tokens,
+        "extra_flags": tuple(flags or ()),
+    }
 
 
 class _Running:

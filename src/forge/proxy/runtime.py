@@ -11,6 +11,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge.core.capabilities import Capabilities
@@ -18,12 +19,14 @@ from forge.errors import ForgeError, ServerStartError
 from forge.proxy.app import create_app
 from forge.proxy.backends import make_backend
 from forge.proxy.courier import Courier
+from forge.proxy.managed import introduce, manager_for, start_managed
 from forge.proxy.server import HTTPServer, bind
 from forge.proxy.service import Service
 from forge.proxy.settings import Settings
 
 if TYPE_CHECKING:
     from forge.embedded import EmbeddedServer
+    from forge.server import ServerManager
 
 _log = logging.getLogger("forge.proxy")
 _PROBE_INTERVAL = 0.5
@@ -37,6 +40,8 @@ class Runtime:
         self.settings = settings
         self.capabilities: Capabilities | None = None
         self.embedded: EmbeddedServer | None = None
+        self.managed: ServerManager | None = None
+        self._budget: int | None = None
         self._listener: socket.socket | None = None
         self._server: HTTPServer | None = None
         self._service: Service | None = None
@@ -49,6 +54,12 @@ class Runtime:
         return f"http://{host}:{port}"
 
     @property
+    def server_log(self) -> Path | None:
+        """The log of the model server that this proxy started; None where it started none."""
+        owned = self.embedded or self.managed
+        return owned.log_path if owned is not None else None
+
+    @property
     def backend_url(self) -> str:
         """The backend's root, without credentials."""
         return self._service.courier.shown_url if self._service is not None else ""
@@ -56,7 +67,7 @@ class Runtime:
     async def open(
         self, *, require_backend: bool, on_waiting: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Take the port, then bring up (embedded) or look for (external) the backend.
+        """Take the port, then bring up or (external) look for the backend.
 
         With ``require_backend`` a backend that does not answer is an error, unless ``settings.wait``: then
         ``on_waiting`` is called once with its URL and the call returns when it answers.
@@ -65,13 +76,17 @@ class Runtime:
             BindError: the port cannot be had.
             BackendUnreachableError: nothing answers at the backend's URL.
             EmbeddedModelError: the embedded server or its model is not installed.
-            ServerStartError: the embedded server did not come up.
+            ServerStartError: the server that Forge starts did not come up.
         """
         # The port comes first: it is the cheapest thing that can fail.
         self._listener = bind(self.settings.host, self.settings.port)
-        url = await self._start_embedded() if self.settings.embedded else str(self.settings.backend_url)
+        url = await self._backend_address()
         courier = Courier(url, self.settings)
-        self._service = Service(self.settings, make_backend(self.settings, url), courier)
+        backend = make_backend(self.settings, url)
+        if self.managed is not None:
+            introduce(backend, self.managed, self._budget)
+            courier.hosted_by(self.managed.host)
+        self._service = Service(self.settings, backend, courier)
         self._server = HTTPServer(create_app(self._service), self._listener, self.settings.limits)
         if require_backend:
             await self._find_backend(courier, on_waiting)
@@ -124,6 +139,17 @@ class Runtime:
                 self._listener.close()
             if self.embedded is not None:
                 await self.embedded.aclose()
+            if self.managed is not None:
+                await self.managed.stop()
+
+    async def _backend_address(self) -> str:
+        if self.settings.embedded:
+            return await self._start_embedded()
+        if self.settings.managed:
+            self.managed = manager_for(self.settings)
+            self._budget = await start_managed(self.managed, self.settings)
+            return self.managed.client_base_url
+        return str(self.settings.backend_url)
 
     async def _start_embedded(self) -> str:
         from forge import embedded

@@ -13,6 +13,7 @@ from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
+from forge.proxy.managed_rules import MANAGEABLE, managed_fault
 
 CAPABILITIES = ("native", "prompt")
 BACKENDS = ("llamaserver", "llamafile", "ollama", "vllm", "openai", "anthropic", "embedded")
@@ -44,13 +45,20 @@ class Limits:
 class Settings:
     """How one proxy runs: one backend, one listener, one policy.
 
-    ``api_key`` is what callers must present; ``backend_api_key`` is what Forge presents to the backend. Neither
+    Without ``backend_url`` Forge starts the server (or attaches to Ollama): ``gguf``, ``model_path`` and what follows
+    describe it. ``api_key`` is what callers must present; ``backend_api_key`` is what Forge presents to the backend. Neither
     appears in ``repr``.
     """
 
     backend_url: str | None = None
     backend: str | None = None
     model: str | None = None
+    gguf: str | None = None
+    model_path: str | None = None
+    backend_port: int | None = None
+    budget_mode: str | None = None
+    budget_tokens: int | None = None
+    extra_flags: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8081
     max_retries: int = 3
@@ -78,6 +86,11 @@ class Settings:
         """Whether Forge starts the model server itself."""
         return self.kind in LOCAL_BACKENDS
 
+    @property
+    def managed(self) -> bool:
+        """Whether Forge starts the backend's own server, or attaches to Ollama."""
+        return self.backend_url is None and self.kind in MANAGEABLE
+
     def check(self) -> None:
         """Reject what cannot run. Pure: nothing is opened, resolved or read.
 
@@ -85,6 +98,9 @@ class Settings:
             SettingsError: with one sentence that names the setting at fault.
         """
         self._check_backend()
+        fault = managed_fault(self)
+        if fault is not None:
+            raise SettingsError(fault)
         self._check_numbers()
         self._check_choices()
         self._check_keys()
@@ -97,10 +113,12 @@ class Settings:
             if self.backend_url is not None:
                 raise SettingsError("backend='embedded' starts its own server and takes no backend_url")
             return
+        if self.managed:
+            return
         if self.backend_url is None:
             if self.backend is not None:
                 raise SettingsError(f"backend={self.backend!r} requires backend_url")
-            raise SettingsError("Provide either backend_url or backend='embedded'")
+            raise SettingsError("Provide either backend_url (a server that runs) or backend (one to start)")
         check_url(self.backend_url)
 
     def _check_numbers(self) -> None:
