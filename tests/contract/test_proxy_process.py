@@ -340,3 +340,19 @@ async def test_the_servers_flags_and_budget(llama_server, tmp_path):
     assert words[-5:] == ["--jinja", "-t", "3", "-c", "2048"]
     assert "2,048 tokens" in out.decode()
     assert str(tmp_path / "cache") in out.decode()
+
+
+async def test_a_vllm_of_the_proxys_own_listens_on_loopback(llama_server, tmp_path):
+    put_on_path(tmp_path / "bin", "vllm", STAND_IN)
+    launches = tmp_path / "launches"
+    arguments = ["--backend", "vllm", "--model-path", "org/model", "--backend-port", "0"]
+
+    async with running(*arguments, **llama_server, FORGE_TEST_LAUNCHES=str(launches)) as (process, _):
+        process.terminate()
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+
+    (words,) = map(json.loads, launches.read_text().splitlines())
+    assert words[1:3] == ["serve", "org/model"]
+    assert words[words.index("--host") + 1] == "127.0.0.1"
+    (log,) = (tmp_path / "cache" / "logs").glob("vllm-*")
+    assert "starting" in log.read_text()
