@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest format bench-embedded bench-overhead clean install dev model
+.PHONY: help demo test lint types unit integration newest format bench-embedded bench-overhead clean install dev model second-server
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,9 +46,13 @@ format: dev  ## rewrite the code in the project's format
 types: dev  ## mypy, strict
 	$(RUN) -m mypy
 
-unit: dev  ## all tests, with the embedded model
+unit: dev second-server  ## all tests, with the embedded model
 	@$(RUN) -m forge.embedded install
 	$(RUN) -m pytest -q -n $(JOBS) --dist loadgroup
+
+# An independent server beside llama.cpp's; not to be had on every system, and then its tests say so and skip.
+second-server: dev
+	@$(RUN) -m pip install -q --disable-pip-version-check -r tests/second-server.txt || echo "no second server here: its tests are skipped"
 
 # The model server is the same binary for every Python, so the tests against it run once.
 newest: dev
@@ -58,7 +62,7 @@ newest: dev
 	  exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not integration"; \
 	fi
 
-integration: dev  ## only the tests against the embedded model server
+integration: dev second-server  ## only the tests against the embedded model server
 	@$(RUN) -m forge.embedded install
 	$(RUN) -m pytest -q -m integration
 

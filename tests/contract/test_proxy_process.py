@@ -349,7 +349,7 @@ async def test_a_vllm_of_the_proxys_own_listens_on_loopback(llama_server, tmp_pa
 
     async with running(*arguments, **llama_server, FORGE_TEST_LAUNCHES=str(launches)) as (process, _):
         process.terminate()
-        out, _ = await asyncio.wait_for(process.communicate(), 30)
+        await asyncio.wait_for(process.communicate(), 30)
 
     (words,) = map(json.loads, launches.read_text().splitlines())
     assert words[1:3] == ["serve", "org/model"]

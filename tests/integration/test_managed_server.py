@@ -12,9 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pydantic import BaseModel
 from servers.commands import LLAMA_SERVER, put_on_path
 
-from forge import LlamafileClient, ServerManager, TextResponse, ToolCall, setup_backend
+from forge import LlamafileClient, ServerManager, TextResponse, ToolCall, ToolSpec, setup_backend
 from forge.embedded import launch as embedded_launch
 from forge.embedded import store
 from forge.embedded.launch import EmbeddedServer
@@ -24,6 +25,14 @@ from forge.errors import ServerStartError
 pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 
 TEMPLATE = Path(embedded_launch.__file__).with_name("chatml_tools.jinja")
+QUESTION = [{"role": "user", "content": "Weather in Oslo?"}]
+
+
+class City(BaseModel):
+    city: str
+
+
+TOOLS = [ToolSpec(name="get_weather", description="Current weather of a city", parameters=City)]
 HELLO = [{"role": "user", "content": "Say hello."}]
 
 
@@ -116,30 +125,13 @@ async def test_requests_wait_while_the_server_is_started_anew(gguf: Path) -> Non
 
 
 async def test_tools_are_called_natively_with_a_template_for_them(gguf: Path) -> None:
-    tool = {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Current weather of a city",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}},
-                "required": ["city"],
-            },
-        },
-    }
     server = ServerManager("llamaserver", 0)
     for flags, native in (((), False), (("--chat-template-file", str(TEMPLATE)), True)):
         await server.start(gguf_path=gguf, extra_flags=flags)
         client = client_of(server, gguf)
         try:
             assert (await client.capabilities()).native_tools is native
-            answer = await client.send(
-                [{"role": "user", "content": "Weather in Oslo?"}],
-                raw_openai_tools=None,
-                tools=None,
-                passthrough={"tools": [tool], "max_tokens": 48},
-            )
+            answer = await client.send(QUESTION, TOOLS, passthrough={"max_tokens": 48})
             assert isinstance(answer, TextResponse) or all(isinstance(call, ToolCall) for call in answer)
         finally:
             await client.aclose()
