@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import psutil
 import pytest
 from servers.commands import STAND_IN, put_on_path
 from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
@@ -333,12 +334,13 @@ async def test_the_servers_flags_and_budget(llama_server, tmp_path):
     ]
     async with running(*arguments, **llama_server, FORGE_TEST_LAUNCHES=str(launches)) as (process, _):
         process.terminate()
-        out, _ = await asyncio.wait_for(process.communicate(), 30)
+        out, err = await asyncio.wait_for(process.communicate(), 30)
 
     assert process.returncode == 0
     (words,) = map(json.loads, launches.read_text().splitlines())
     assert words[-5:] == ["--jinja", "-t", "3", "-c", "2048"]
     assert "2,048 tokens" in out.decode()
+    assert "budget of 2,048 tokens" in err.decode()
     assert str(tmp_path / "cache") in out.decode()
 
 
@@ -356,3 +358,21 @@ async def test_a_vllm_of_the_proxys_own_listens_on_loopback(llama_server, tmp_pa
     assert words[words.index("--host") + 1] == "127.0.0.1"
     (log,) = (tmp_path / "cache" / "logs").glob("vllm-*")
     assert "starting" in log.read_text()
+
+
+async def test_a_signal_while_a_model_is_loaded_ends_both(llama_server, tmp_path):
+    launches = tmp_path / "launches"
+    os.mkfifo(launches)  # whoever reads it waits for the server's start
+    settings = {"FORGE_TEST_LAUNCHES": str(launches), "FORGE_TEST_LISTEN": "0"}
+    process = await launch(
+        "--backend", "llamaserver", "--gguf", "m.gguf", "--backend-port", "0", "--port", "0", **llama_server, **settings
+    )  # fmt: skip
+    await asyncio.wait_for(asyncio.to_thread(launches.read_text), 30)
+    family = psutil.Process(process.pid).children(recursive=True)
+
+    process.terminate()
+    out, _ = await asyncio.wait_for(process.communicate(), 30)
+
+    assert (process.returncode, out) == (0, b"")
+    assert family
+    assert (await asyncio.to_thread(psutil.wait_procs, family, 20))[1] == []

@@ -242,4 +242,5 @@ def _log_to_stderr(*, verbose: bool) -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("forge").setLevel(logging.DEBUG if verbose else logging.WARNING)
-    logging.getLogger("forge.proxy").setLevel(logging.DEBUG if verbose else logging.INFO)
+    for talkative in ("forge.proxy", "forge.serving"):  # what is served, and how far a model is loaded
+        logging.getLogger(talkative).setLevel(logging.DEBUG if verbose else logging.INFO)
