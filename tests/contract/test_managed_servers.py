@@ -11,7 +11,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -293,6 +293,48 @@ async def test_ollama_is_attached_and_told_its_context(
     await server.stop()
     await server.stop()
     assert launches(tmp_path) == [["stop", "qwen3:8b"]]
+
+
+class RecordingOllama(BaseHTTPRequestHandler):
+    unloaded: ClassVar[list[object]] = []
+
+    def do_GET(self) -> None:
+        self.answer(b'{"version": "0.99.0"}')
+
+    def do_POST(self) -> None:
+        self.unloaded.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.answer(b"{}")
+
+    def answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, template: str, *args: object) -> None:
+        pass
+
+
+async def test_an_ollama_on_another_machine_is_asked_to_free_its_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no ollama command here
+    other = ThreadingHTTPServer(("127.0.0.1", 0), RecordingOllama)
+    thread = Thread(target=other.serve_forever)
+    thread.start()
+    monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{other.server_address[1]}")
+    try:
+        server = ServerManager("ollama")
+        await server.start("qwen3:8b")
+        assert await server.is_healthy()
+        assert server.host is None
+        await server.stop()
+    finally:
+        other.shutdown()
+        thread.join()
+        other.server_close()
+
+    assert RecordingOllama.unloaded == [{"model": "qwen3:8b", "keep_alive": 0}]
 
 
 # -- llama.cpp on two machines -------------------------------------------------------------------------------

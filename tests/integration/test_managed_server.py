@@ -177,8 +177,11 @@ async def test_the_same_launch_again_does_nothing_and_a_restart_does(gguf: Path,
         first = server.pid
         await server.start(gguf_path=gguf)
         assert server.pid == first
+        client = client_of(server, gguf)
         await server.restart()
         assert server.pid != first
+        await say_hello(client)  # at the address that it knows
+        await client.aclose()
     finally:
         await server.stop()
     assert len(launches(tmp_path)) == 2

@@ -24,7 +24,7 @@ _PORT_TRIES: Final = 3
 
 
 class ManagedServer:
-    """A child on loopback. ``port`` 0 takes a free one at each launch; ``backoff`` is for restarts after its death."""
+    """A child on loopback. ``port`` 0 takes a free one, and keeps it; ``backoff`` is for restarts after its death."""
 
     def __init__(self, port: int, backoff: Backoff | None = None) -> None:
         self.address = Address(host="127.0.0.1", port=port)
@@ -93,7 +93,7 @@ class ManagedServer:
         tries = _PORT_TRIES if self._wanted_port == 0 else 1
         while True:
             tries -= 1
-            port = self._wanted_port or ports.free_port()
+            port = self._wanted_port or await self._free_port()
             try:
                 await self._launch_on(port, spec)
             except ServerStartError:
@@ -177,6 +177,11 @@ class ManagedServer:
         if status is None or status.context is None:
             raise BudgetResolutionError(ValueError("the server does not say how long its context is"))
         return status.context
+
+    async def _free_port(self) -> int:
+        """The port chosen before, which clients know by now, unless somebody else has it; else another one."""
+        known = self.address.port
+        return known if known and not await ports.answers(self.address.host, known) else ports.free_port()
 
     async def _launch_on(self, port: int, spec: LaunchSpec) -> None:
         self.address = Address.of(port, spec.extra_flags)
