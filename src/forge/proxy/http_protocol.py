@@ -43,7 +43,11 @@ class _JoinedHead:
         """Keep the head; write anything else, behind the head where that still waits."""
         if self._head is not None:
             head, self._head = self._head, None
-            self._transport.writelines((head, data))
+            if data:
+                self._transport.writelines((head, data))
+            else:
+                # Not together: asyncio keeps an empty last piece in its buffer and never gets rid of it.
+                self._transport.write(head)
         elif self._awaits_head and not data.startswith(_CONTINUE):
             self._awaits_head = False
             self._head = data
