@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from forge.schema.coerce import coerce
@@ -172,3 +174,23 @@ def test_each_change_says_where():
     schema = known({"type": "object", "properties": {"a/b": {"type": "array", "items": {"type": "integer"}}}})
     _, fixes = coerce({"a/b": ["1", 2, "3"]}, schema)
     assert [fix.path for fix in fixes] == ["/a~1b/0", "/a~1b/2"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("text", id="a value"),
+        pytest.param({"a": {"b": ["text"] * 50}}, id="a tree"),
+        pytest.param(["text"] * 5000, id="a long list"),
+    ],
+)
+def test_unions_that_refer_to_themselves_twice_cost_no_more_than_others(value: object) -> None:
+    """Each level has two unions, so looking into all of them doubles the work with each."""
+    itself = [{"$ref": "#"}, {"$ref": "#/additionalProperties"}]
+    schema = {"anyOf": itself, "oneOf": itself, "additionalProperties": {"anyOf": itself, "oneOf": itself}}
+
+    begin = time.process_time()
+    coerced, _ = coerce(value, {**schema, "items": {"$ref": "#"}})
+
+    assert coerced == value
+    assert time.process_time() - begin < 10

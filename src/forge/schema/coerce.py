@@ -16,6 +16,11 @@ MAX_DEPTH = 48
 """Values nested deeper than this are left as they are."""
 
 _SPARE = 1000
+"""Branches of unions that may be tried in vain for one set of arguments."""
+_ATTEMPTS = 500
+"""Branches that may be tried at all: a schema whose unions refer to themselves has more of them than there is time."""
+_NESTED = 6
+"""Unions inside unions that are looked into."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}")
 _INTEGRAL = re.compile(r"([+-]?\d{1,400})\.0+")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
@@ -36,12 +41,28 @@ def coerce(value: Any, schema: dict[str, Any], *, text_values: bool = False) -> 
     return coercer.convert(value, schema, "", 0), tuple(coercer.ledger.fixes)
 
 
-class _Coercer:
-    """``spare`` is how many more branches of unions may be tried in vain, shared by all attempts at one value."""
+class _Work:
+    """What may still be spent on unions, shared by all attempts at one value."""
 
-    def __init__(self, root: dict[str, Any], *, text_values: bool, spare: list[int] | None = None) -> None:
+    __slots__ = ("attempts", "spare")
+
+    def __init__(self) -> None:
+        self.spare = _SPARE
+        self.attempts = _ATTEMPTS
+
+    def spent(self) -> bool:
+        return self.spare <= 0 or self.attempts <= 0
+
+
+class _Coercer:
+    """``nested`` is how many unions the value stands in; ``work`` is shared by all attempts at one value."""
+
+    def __init__(
+        self, root: dict[str, Any], *, text_values: bool, work: _Work | None = None, nested: int = 0
+    ) -> None:
         self.view = SchemaView(root)
-        self.spare = [_SPARE] if spare is None else spare
+        self.work = work or _Work()
+        self.nested = nested
         self.ledger = Ledger()
         self.text_values = text_values
 
@@ -70,6 +91,8 @@ class _Coercer:
 
     def _union(self, value: Any, alternatives: list[Any], path: str, depth: int) -> Any:
         """Coerce into the branch that fits best as it stands, else into the first that a conversion makes fit."""
+        if self.nested >= _NESTED or self.work.spent():
+            return value
         ranked = sorted(alternatives[:24], key=lambda one: (self.view.misfit(value, one), self._is_list(one)))
         best = self.view.misfit(value, ranked[0]) if ranked else 0
         if self._null_text(value):
@@ -77,14 +100,17 @@ class _Coercer:
         elif best < 100:
             ranked = ranked[:1]
         for branch in ranked:
-            attempt = _Coercer(self.view.root, text_values=self.text_values, spare=self.spare)
+            self.work.attempts -= 1
+            attempt = _Coercer(
+                self.view.root, text_values=self.text_values, work=self.work, nested=self.nested + 1
+            )
             converted = attempt.convert(value, branch, path, depth + 2)
             if self.view.misfit(converted, branch) < 100 and (best < 100 or self._clear(converted, branch)):
                 for fix in attempt.ledger.fixes:
                     self.ledger.add(fix)
                 return converted
-            self.spare[0] -= 1
-            if self.spare[0] <= 0:
+            self.work.spare -= 1
+            if self.work.spent():
                 break
         return value
 
@@ -152,7 +178,7 @@ class _Coercer:
         if isinstance(value, list):
             return value
         items = self.view.item_schema(parts, 0)
-        probe = _Coercer(self.view.root, text_values=self.text_values, spare=self.spare)
+        probe = _Coercer(self.view.root, text_values=self.text_values, work=self.work, nested=self.nested)
         item = probe.convert(value, items, f"{path}/0", depth + 1)
         if self.view.misfit(item, items) >= 100 or (isinstance(value, dict) and items is None):
             return value
