@@ -70,7 +70,7 @@ async def test_the_variant_with_respond_runs(embedded_server: EmbeddedServer) ->
     source = at(embedded_server, block("respond_tool()"), "SmolLM2-135M-Instruct.Q4_1.gguf")
     assert "context_manager=ctx)" in source
 
-    result = run(source.replace("context_manager=ctx)", "context_manager=ctx, max_iterations=3)"))
+    result = run(source.replace("context_manager=ctx)", "context_manager=ctx, max_iterations=1)"))
 
     assert result.returncode == 0 or re.search(r"^forge\.errors\.", result.stderr, re.MULTILINE), (
         result.stderr
