@@ -51,8 +51,11 @@ def embedded_installed() -> None:
 
 @pytest.fixture(scope="session")
 async def embedded_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
-    """The embedded model server with Forge's tool-calling template; one for the whole session."""
-    async with await start(threads=1, parallel=2) as server:
+    """The embedded model server with Forge's tool-calling template; one for the whole session.
+
+    Its context is short, so that a model that goes on for ever does so for seconds, not for minutes.
+    """
+    async with await start(threads=1, parallel=2, context_length=4096) as server:
         yield server
 
 
