@@ -72,7 +72,6 @@ async def test_the_weather_workflow(client: LlamafileClient, stream: bool) -> No
     result = await runner(client, stream=stream).run_detailed(WEATHER, "What's the weather in Paris?")
 
     assert result.value.startswith("72°F and sunny in ")
-    assert "sunny in" in result.value
     assert result.report.prompt_tokens > 0
 
 

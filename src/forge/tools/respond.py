@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from forge.core.workflow import ToolDef, ToolSpec
+from forge.engine.respond import RESPOND_TOOL_NAME
 
-RESPOND_TOOL_NAME = "respond"
+__all__ = ["RESPOND_DESCRIPTION", "RESPOND_TOOL_NAME", "RespondParams", "respond_spec", "respond_tool"]
+
 RESPOND_DESCRIPTION = (
     "Send a message to the user. Use this for everything that you want to tell them: the final answer, a question, "
     "or why something cannot be done. Prefer the other tools while there is still work to do."
