@@ -56,7 +56,7 @@ async def test_our_template_makes_it_a_tool_calling_server(embedded_server: Embe
     assert abilities["supports_tool_calls"]
     assert abilities["supports_parallel_tool_calls"]
     assert abilities["supports_system_role"]
-    assert properties["default_generation_settings"]["n_ctx"] == MODELS[DEFAULT_MODEL].context_length
+    assert properties["default_generation_settings"]["n_ctx"] == embedded_server.context_length
 
 
 async def test_the_models_own_template_knows_no_tools(toolless_server: EmbeddedServer) -> None:

@@ -26,13 +26,15 @@ class EmbeddedServer:
     """A running embedded model server; stops when closed, and when this process ends in whatever way.
 
     ``base_url``: where it answers, without a path. ``model``: name of the model that it serves.
+    ``context_length``: tokens that one request may hold, its answer included.
     ``log_path``: what llama.cpp writes.
     """
 
-    def __init__(self, child: process.ChildServer, base_url: str, model: str) -> None:
+    def __init__(self, child: process.ChildServer, base_url: str, model: str, context_length: int) -> None:
         self._child = child
         self.base_url = base_url
         self.model = model
+        self.context_length = context_length
 
     @property
     def log_path(self) -> Path:
@@ -94,10 +96,11 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
     """
     _require_runtime()
     known = store.known_model(model)
+    context_length = context_length or known.context_length
     argv = [
         *(sys.executable, "-P", "-m", "forge.embedded.server"),  # -P: no modules from the current folder
         *("--model", str(store.require(known)), "--alias", known.name, "--port", str(port)),
-        *("--ctx-size", str(context_length or known.context_length), "--parallel", str(parallel)),
+        *("--ctx-size", str(context_length), "--parallel", str(parallel)),
         *("--threads", str(threads or _spare_threads())),
     ]
     if not (known.own_template if own_template is None else own_template):
@@ -115,7 +118,7 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         # Its content was verified when it was put there. Whoever sees llama.cpp stumble over it wants to know more.
         await asyncio.to_thread(store.verify, known)
         raise
-    return EmbeddedServer(child, base_url, known.name)
+    return EmbeddedServer(child, base_url, known.name, context_length)
 
 
 def _spare_threads() -> int:
