@@ -25,7 +25,7 @@ from forge.core.events import (
     TextDelta,
     Usage,
 )
-from forge.core.request import Call, ChatMessage, Request, Result, Text, Tool, ToolChoice
+from forge.core.request import Call, ChatMessage, Reasoning, Request, Result, Text, Tool, ToolChoice
 from forge.engine import Policy, Turn
 from forge.errors import BackendError, MalformedOutputError, ProtocolMisuseError, RequestError, StreamError
 
@@ -146,6 +146,40 @@ def test_reasoning_leaves_piece_by_piece() -> None:
     turn.start()
 
     assert turn.feed(ReasoningDelta("hm")) == [ReasoningDelta("hm")]
+
+
+def test_signed_thinking_stays_with_the_answer_that_is_corrected() -> None:
+    played = play(
+        ask(),
+        [
+            ReasoningDelta("h"),
+            ReasoningDelta("m"),
+            ReasoningDelta("", signature="s"),
+            ReasoningDelta("", redacted="x"),
+            TextDelta("Let me see."),
+            ReasoningDelta("later", signature="t"),
+            native("get_weather", "{}"),
+            CALLS,
+        ],
+        [native("get_weather", '{"city": "Paris"}'), CALLS],
+    )
+
+    answer = played.requests[1].messages[-2]
+    assert answer.parts[:-1] == (
+        Reasoning("hm", signature="s"),
+        Reasoning("", redacted="x"),
+        Text("Let me see."),
+    )
+
+
+def test_thinking_that_nobody_signed_is_not_sent_back() -> None:
+    played = play(
+        ask(),
+        [ReasoningDelta("hm"), native("get_weather", "{}"), CALLS],
+        [native("get_weather", '{"city": "Paris"}'), CALLS],
+    )
+
+    assert not any(isinstance(part, Reasoning) for part in played.requests[1].messages[-2].parts)
 
 
 def test_a_valid_native_call_keeps_id_and_argument_bytes() -> None:

@@ -57,6 +57,16 @@ def test_a_conversation_with_calls():
     ]
 
 
+def test_only_signed_thinking_is_sent_back():
+    blocks = (Reasoning("why", signature="s"), Reasoning("", redacted="x"), Reasoning("unsigned"))
+
+    assert encoded(user("hi"), assistant(*blocks, F), tool("1", "one"))[1]["content"] == [
+        {"type": "thinking", "thinking": "why", "signature": "s"},
+        {"type": "redacted_thinking", "data": "x"},
+        use("1", "f", {"a": 1}),
+    ]
+
+
 def test_the_newest_words_stay_last():
     """A user's message after a result is neither moved before it nor joined to an older one."""
     turns = encoded(user("first"), assistant(F), tool("1", "sunny"), user("second"))

@@ -51,6 +51,7 @@ def test_a_whole_stream():
     assert deltas == [
         Started(id="msg_1", model="m"),
         ReasoningDelta("hm"),
+        ReasoningDelta("", signature="s"),
         TextDelta("so"),
         CallDelta(index=0, id="t1", name="f"),
         CallDelta(index=0, arguments='{"a":'),
@@ -63,6 +64,23 @@ def test_a_whole_stream():
             extra={"service_tier": "standard"},
         ),
         Finish(reason="tool_calls"),
+    ]
+
+
+def test_blocks_of_thinking_keep_what_only_their_writer_can_read():
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    unseen = {"type": "thinking", "thinking": "", "signature": "t"}
+    unsigned = {"type": "thinking", "thinking": "so", "signature": ""}
+    redacted = {"type": "redacted_thinking", "data": "x"}
+    body = {"content": [thought, redacted, unseen, unsigned], "stop_reason": "end_turn"}
+
+    assert [
+        delta for delta in decode_response(json.dumps(body).encode()) if isinstance(delta, ReasoningDelta)
+    ] == [
+        ReasoningDelta("hm", signature="s"),
+        ReasoningDelta("", redacted="x"),
+        ReasoningDelta("", signature="t"),
+        ReasoningDelta("so"),
     ]
 
 

@@ -32,6 +32,16 @@ def events(data):
     return [json.loads(event.data) for event in SSEDecoder().feed(data)]
 
 
+def test_a_signature_has_no_place_here():
+    builder = AnswerBuilder()
+    for delta in (ReasoningDelta("", redacted="x"), ReasoningDelta("", signature="s")):
+        assert ChunkEncoder(IDENTITY).reasoning(delta) == b""
+        builder.add(delta)
+
+    (choice,) = json.loads(builder.encode(IDENTITY, finished()))["choices"]
+    assert "reasoning_content" not in choice["message"]
+
+
 def one(data):
     (event,) = events(data)
     return event

@@ -31,10 +31,16 @@ class TextDelta(Struct, frozen=True, tag="text"):
 
 
 class ReasoningDelta(Struct, frozen=True, tag="reasoning"):
-    """A piece of thinking. ``field`` is the wire name it came under (vLLM says ``reasoning``)."""
+    """A piece of thinking. ``field`` is the wire name it came under (vLLM says ``reasoning``).
+
+    A ``signature`` comes with the last piece of a block, whose text may be empty, and ends the block. ``redacted``
+    is a whole block without text. Both are as in :class:`forge.core.request.Reasoning`.
+    """
 
     text: str
     field: str = "reasoning_content"
+    signature: str = ""
+    redacted: str = ""
 
 
 class CallDelta(Struct, frozen=True, kw_only=True, tag="call"):

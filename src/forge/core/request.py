@@ -27,10 +27,16 @@ class Text(Struct, frozen=True, tag="text"):
 
 
 class Reasoning(Struct, frozen=True, tag="reasoning"):
-    """Thinking that the model wrote before its answer. ``field`` is the wire name it came under."""
+    """Thinking that the model wrote before its answer. ``field`` is the wire name it came under.
+
+    Anthropic signs each block of thinking, and takes one back only as it was, with its ``signature``; a block that
+    it does not show at all has no text, but ``redacted``, which only Anthropic can read.
+    """
 
     text: str
     field: str = "reasoning_content"
+    signature: str = ""
+    redacted: str = ""
 
 
 class Call(Struct, frozen=True, tag="call"):

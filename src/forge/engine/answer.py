@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from forge.core.calls import ToolCall
-from forge.core.events import CallDelta, Finish, Started, Usage
-from forge.core.request import Tool
+from forge.core.events import CallDelta, Finish, ReasoningDelta, Started, Usage
+from forge.core.request import Reasoning, Tool
 from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
 from forge.dialects.toolbox import toolbox_of
@@ -52,7 +52,9 @@ class Answer:
         self._arguments: dict[int, list[str]] = {}  # pieces: adding them up as they come would be quadratic
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []
-        self.reasoning: list[tuple[str, str]] = []
+        self.signed: list[Reasoning] = []
+        """Signed blocks of thinking, up to the first that follows a text: with these the answer began."""
+        self._block: list[str] = []
         self.started: Started | None = None
         self.usage: Usage | None = None
         self.finish: Finish | None = None
@@ -72,6 +74,16 @@ class Answer:
         segments = self._scanner.finish().segments if self._scanner else ()
         self.segments.extend(segments)
         return segments
+
+    def feed_reasoning(self, delta: ReasoningDelta) -> None:
+        """Take a piece of thinking; only signed blocks are kept, since nobody asks for the others again."""
+        self._block.append(delta.text)
+        if not delta.signature and not delta.redacted:
+            return
+        text = "" if delta.redacted else "".join(self._block)
+        self._block.clear()
+        if not self.raw_text:
+            self.signed.append(Reasoning(text, delta.field, delta.signature, delta.redacted))
 
     def feed_call(self, delta: CallDelta) -> WrittenCall:
         """Take a piece of a structured call and return the call, whose arguments are not put together yet."""

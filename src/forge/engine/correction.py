@@ -1,6 +1,7 @@
 """The messages that a retry appends: the rejected answer as the model may see it, and what was wrong with it.
 
-Nothing before them is touched, so the backend's prompt cache keeps the whole prefix.
+Nothing before them is touched, so the backend's prompt cache keeps the whole prefix. Thinking that the backend signed
+stays at the head of the answer: Anthropic refuses calls that it thought about without their thoughts.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ def correction_messages(
     text = "".join(answer.raw_text).strip()
     if not text:
         return messages
-    return (ChatMessage(role="assistant", parts=(Text(text),)), *messages)
+    return (ChatMessage(role="assistant", parts=(*answer.signed, Text(text))), *messages)
 
 
 def _on_the_tool_channel(
     answer: Answer, verdict: Verdict, new_id: Callable[[], str]
 ) -> tuple[ChatMessage, ...]:
-    parts: list[Part] = [Text(text)] if (text := answer.plain_text.strip()) else []
+    parts: list[Part] = [*answer.signed]
+    if text := answer.plain_text.strip():
+        parts.append(Text(text))
     results: list[ChatMessage] = []
     seen: set[str] = set()
     for call in verdict.calls:

@@ -147,7 +147,7 @@ class Turn:
                 return [delta]
             return self._text(answer, delta)
         if isinstance(delta, ReasoningDelta):
-            answer.reasoning.append((delta.text, delta.field))
+            answer.feed_reasoning(delta)
             return self._release.reasoning(delta)
         if isinstance(delta, CallDelta):
             call = answer.feed_call(delta)

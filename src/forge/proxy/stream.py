@@ -73,7 +73,9 @@ class EventStream:
                 await self._beat
 
     async def write(self, data: bytes) -> None:
-        """Send ``data`` now."""
+        """Send ``data`` now; nothing, where an output has no place in the protocol."""
+        if not data:
+            return
         self._last = self._loop.time()
         self._between_events = data.endswith((b"\n\n", b"\r\n\r\n"))
         if not self.started:

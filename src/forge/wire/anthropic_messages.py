@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from forge.core.request import Call, ChatMessage, Opaque, Part, Protocol, Result, Text
+from forge.core.request import Call, ChatMessage, Opaque, Part, Protocol, Reasoning, Result, Text
 from forge.wire.arguments import object_arguments
 from forge.wire.media import read_media
 
@@ -124,12 +124,20 @@ class _Turns:
             return [_text(part.content)] if part.content.strip() else []
         if isinstance(part, Opaque):
             return [part.raw if message.protocol is Protocol.ANTHROPIC else _media(part, message)]
-        # Thinking can only be sent back with the signature that came with it.
-        return []
+        return _thinking(part)
 
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+def _thinking(part: Reasoning) -> list[Any]:
+    if part.redacted:
+        return [{"type": "redacted_thinking", "data": part.redacted}]
+    # Without the signature that came with it, thinking is refused.
+    return (
+        [{"type": "thinking", "thinking": part.text, "signature": part.signature}] if part.signature else []
+    )
 
 
 def _result(call_id: str, content: str, *, is_error: bool) -> dict[str, Any]:

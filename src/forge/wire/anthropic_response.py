@@ -124,15 +124,21 @@ class EventDecoder:
             name = block.get("name")
             name = well_formed(name) if isinstance(name, str) else ""
             return [*deltas, CallDelta(index=number, id=_str(block.get("id")), name=name)]
-        text = block.get("text" if kind == "text" else "thinking")
-        return _texts(kind, text) if kind in ("text", "thinking") else []
+        if kind == "text":
+            return _text(block.get("text"))
+        if kind == "thinking":
+            return _thinking(block.get("thinking"), block.get("signature"))
+        data = block.get("data") if kind == "redacted_thinking" else None
+        return [ReasoningDelta("", redacted=data)] if isinstance(data, str) and data else []
 
     def _piece(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         kind = delta.get("type")
         if kind == "text_delta":
-            return _texts("text", delta.get("text"))
+            return _text(delta.get("text"))
         if kind == "thinking_delta":
-            return _texts("thinking", delta.get("thinking"))
+            return _thinking(delta.get("thinking"), None)
+        if kind == "signature_delta":
+            return _thinking(None, delta.get("signature"))
         if kind == "input_json_delta" and index in self._calls:
             piece = delta.get("partial_json")
             if isinstance(piece, str) and piece:
@@ -207,11 +213,15 @@ def _as_events(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _texts(kind: Any, text: Any) -> list[Delta]:
-    if not isinstance(text, str) or not text:
-        return []
-    text = well_formed(text)
-    return [TextDelta(text) if kind == "text" else ReasoningDelta(text)]
+def _text(text: Any) -> list[Delta]:
+    return [TextDelta(well_formed(text))] if isinstance(text, str) and text else []
+
+
+def _thinking(text: Any, signature: Any) -> list[Delta]:
+    text = text if isinstance(text, str) else ""
+    # Servers that only imitate the API send empty signatures.
+    signature = signature if isinstance(signature, str) else ""
+    return [ReasoningDelta(well_formed(text), signature=signature)] if text or signature else []
 
 
 def _error(event: dict[str, Any]) -> BackendError:

@@ -67,7 +67,9 @@ class ChunkEncoder:
         return self._chunk(inner, beside, None)
 
     def reasoning(self, delta: ReasoningDelta) -> bytes:
-        """A piece of thinking, under the name it came with."""
+        """A piece of thinking, under the name it came with. Signatures have no place in this protocol."""
+        if not delta.text:
+            return b""
         prefix = self._reasoning.get(delta.field)
         if prefix is None:
             return self._chunk({delta.field: delta.text}, {}, None)
@@ -109,7 +111,8 @@ class AnswerBuilder:
         if isinstance(output, CallReady):
             self._calls.append(output)
         elif isinstance(output, ReasoningDelta):
-            self._reasoning.setdefault(output.field, []).append(output.text)
+            if output.text:
+                self._reasoning.setdefault(output.field, []).append(output.text)
         else:
             self._text.append(output.text)
             for name, value in (output.extra or {}).items():
