@@ -4,6 +4,7 @@ import pytest
 
 from forge._version import __version__
 from forge.proxy.cli import command, main
+from forge.proxy.options import settings_of
 
 
 def run(capsys, *arguments):
@@ -83,3 +84,12 @@ def test_extra_flags_have_no_value_of_their_own(capsys):
     code, _, err = run(capsys, "--backend", "llamaserver", "--gguf", "m", "--extra-flags=-t 4")
     assert (code, err.count("\n")) == (2, 1)
     assert "--extra-flags" in err
+
+
+def test_keys_come_from_files(tmp_path):
+    (tmp_path / "ours").write_text("k1\n")
+    (tmp_path / "theirs").write_text("k2\n")
+    arguments = ["--backend-url", "http://h", "--api-key-file", str(tmp_path / "ours")]
+    arguments += ["--backend-api-key-file", str(tmp_path / "theirs")]
+    settings = settings_of(command.make_context("x", arguments).params)
+    assert (settings.api_key, settings.backend_api_key) == ("k1", "k2")

@@ -11,16 +11,9 @@ from typing import Any
 
 import click
 
-from forge.engine.policy import TEXT_POLICIES
-from forge.proxy.managed_rules import BUDGET_MODES
-from forge.proxy.option_groups import REST, GroupedCommand, option
-from forge.proxy.settings import BACKENDS, CAPABILITIES, Settings, SettingsError
-
-_BACKEND = "Backend"
-_MANAGED = "Backend started by Forge (no --backend-url)"
-_LISTEN = "Listening"
-_GUARDS = "Guards"
-_OTHER = "Other"
+from forge.proxy.option_groups import GroupedCommand, option
+from forge.proxy.options import OPTIONS, settings_of
+from forge.proxy.settings import Settings, SettingsError
 
 _EXAMPLES = """
 python -m forge.proxy --backend-url http://localhost:8080
@@ -31,15 +24,6 @@ OPENAI_BASE_URL=http://localhost:8081/v1 your-agent
 """
 
 
-class _NonBlank(click.ParamType[str | None]):
-    """A key or a name: blank means that it was not given."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | None:  # noqa: ARG002 - click's signature
-        return str(value).strip() or None
-
-
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         from forge._version import __version__
@@ -48,128 +32,25 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
+_OTHER = (
+    option(
+        "Other",
+        "--version",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        in_profile=False,
+        callback=_version,
+        help="Print the version.",
+    ),
+)
+
+
 @click.command(
     cls=GroupedCommand,
     examples=_EXAMPLES,
+    params=[*OPTIONS, *_OTHER],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@option(
-    _BACKEND, "--backend-url", metavar="URL", help="Where the model server answers; a trailing /v1 is fine."
-)
-@option(
-    _BACKEND,
-    "--backend",
-    type=click.Choice(BACKENDS),
-    help="Kind of model server. Default: openai (anything OpenAI-shaped). embedded starts a small one itself.",
-)
-@option(_BACKEND, "--model", type=_NonBlank(), metavar="NAME", help="Model for requests that name none.")
-@option(_MANAGED, "--gguf", type=_NonBlank(), metavar="FILE", help="Model for llamaserver or llamafile.")
-@option(_MANAGED, "--model-path", type=_NonBlank(), metavar="PATH", help="Model for vllm.")
-@option(
-    _MANAGED, "--backend-port", type=int, metavar="PORT", help="Its port; 0 takes a free one. Default: 8080."
-)
-@option(
-    _MANAGED,
-    "--budget-mode",
-    type=click.Choice(BUDGET_MODES),
-    help="Its context. backend, forge-full: what it takes by itself (default). forge-fast: half of that. "
-    "manual: --budget-tokens.",
-)
-@option(_MANAGED, "--budget-tokens", type=int, metavar="N", help="Its context in tokens, with manual.")
-@option(
-    _MANAGED,
-    REST,
-    type=click.UNPROCESSED,
-    metavar="...",
-    help="Everything after it goes to the server's command line.",
-)
-@option(
-    _BACKEND,
-    "--backend-capability",
-    type=click.Choice(CAPABILITIES),
-    default="native",
-    show_default=True,
-    help="native: tools go to the server as tools. prompt: they are described in the prompt.",
-)
-@option(
-    _BACKEND,
-    "--backend-timeout",
-    type=float,
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Silence after which a call to the backend fails.",
-)
-@option(
-    _BACKEND,
-    "--backend-api-key",
-    type=_NonBlank(),
-    envvar="FORGE_BACKEND_API_KEY",
-    show_envvar=True,
-    metavar="KEY",
-    help="Key for the backend. Other users can see a command line; better use the environment.",
-)
-@option(
-    _BACKEND, "--wait", is_flag=True, help="Wait for a backend that does not answer yet, instead of exiting."
-)
-@option(_LISTEN, "--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@option(
-    _LISTEN,
-    "--port",
-    type=int,
-    default=8081,
-    show_default=True,
-    help="Port to listen on; 0 takes a free one.",
-)
-@option(
-    _LISTEN,
-    "--api-key",
-    type=_NonBlank(),
-    envvar="FORGE_API_KEY",
-    show_envvar=True,
-    metavar="KEY",
-    help="Key that callers must send as 'Authorization: Bearer KEY'.",
-)
-@option(
-    _LISTEN,
-    "--allow-anonymous",
-    is_flag=True,
-    help="Serve callers without a key although --host or --backend-api-key would demand --api-key.",
-)
-@option(
-    _GUARDS, "--max-retries", type=int, default=3, show_default=True, help="Corrections of a failed answer."
-)
-@option(
-    _GUARDS,
-    "--max-tool-errors",
-    type=int,
-    default=2,
-    show_default=True,
-    help="Corrections of invalid arguments.",
-)
-@option(
-    _GUARDS,
-    "--text-policy",
-    type=click.Choice(TEXT_POLICIES),
-    default="auto",
-    show_default=True,
-    help="When plain text is an answer while tools are offered. auto: unless it is empty, a broken call or a bare "
-    "announcement. nudge: never. respond: never, but a respond tool is offered. trust: always.",
-)
-@option(_GUARDS, "--inject-respond-tool", is_flag=True, help="Same as --text-policy respond.")
-@option(_GUARDS, "--no-rescue", is_flag=True, help="Leave calls that the model wrote as text in the text.")
-@option(
-    _GUARDS, "--no-constrain", is_flag=True, help="Never constrain the last attempt to the tools' schemas."
-)
-@option(_OTHER, "--verbose", "-v", is_flag=True, help="Log in detail.")
-@option(
-    _OTHER,
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
-    help="Print the version.",
 )
 def command(**flags: Any) -> int:
     """Serve an OpenAI-compatible API whose tool calls are checked, mended and asked for again.
@@ -177,11 +58,8 @@ def command(**flags: Any) -> int:
     Point a client's base URL at the proxy and the proxy at a model server. Calls that the model wrote as text,
     that name an unknown tool or that break a tool's schema never reach the client as they are.
     """
-    flags["rescue"] = not flags.pop("no_rescue")
-    flags["constrain"] = not flags.pop("no_constrain")
-    settings = Settings(**flags)
     try:
-        settings.check()
+        settings = settings_of(flags)
     except SettingsError as error:
         raise click.UsageError(_flagged(str(error))) from error
     _log_to_stderr(verbose=settings.verbose)

@@ -1,0 +1,52 @@
+"""Options of the command about what is checked in an answer, and what happens when it fails."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from forge.engine.policy import TEXT_POLICIES
+from forge.proxy.option_groups import GroupedOption, option
+
+_GUARDS: Final = "Guards"
+
+GUARD_OPTIONS: Final[tuple[GroupedOption, ...]] = (
+    option(
+        _GUARDS,
+        "--max-retries",
+        type=int,
+        default=3,
+        show_default=True,
+        metavar="N",
+        help="Corrections of a failed answer.",
+    ),
+    option(
+        _GUARDS,
+        "--max-tool-errors",
+        type=int,
+        default=2,
+        show_default=True,
+        metavar="N",
+        help="Corrections of invalid arguments.",
+    ),
+    option(
+        _GUARDS,
+        "--text-policy",
+        type=click.Choice(TEXT_POLICIES),
+        default="auto",
+        show_default=True,
+        help="When plain text is an answer while tools are offered. auto: unless it is empty, a broken call or a "
+        "bare announcement. nudge: never. respond: never, but a respond tool is offered. trust: always.",
+    ),
+    option(_GUARDS, "--inject-respond-tool", is_flag=True, help="Same as --text-policy respond."),
+    option(
+        _GUARDS, "--no-rescue", is_flag=True, help="Leave calls that the model wrote as text in the text."
+    ),
+    option(
+        _GUARDS,
+        "--no-constrain",
+        is_flag=True,
+        help="Never constrain the last attempt to the tools' schemas.",
+    ),
+)

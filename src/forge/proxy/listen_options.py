@@ -1,0 +1,44 @@
+"""Options of the command about who may speak to the proxy, where, and how much."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from forge.proxy.option_groups import GroupedOption, NonBlank, option
+
+_LISTEN: Final = "Listening"
+
+LISTEN_OPTIONS: Final[tuple[GroupedOption, ...]] = (
+    option(_LISTEN, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+    option(
+        _LISTEN,
+        "--port",
+        type=int,
+        default=8081,
+        show_default=True,
+        help="Port to listen on; 0 takes a free one.",
+    ),
+    option(
+        _LISTEN,
+        "--api-key",
+        type=NonBlank(),
+        envvar="FORGE_API_KEY",
+        show_envvar=True,
+        in_profile=False,
+        metavar="KEY",
+        help="Key that callers must send as 'Authorization: Bearer KEY' or 'x-api-key: KEY'.",
+    ),
+    option(
+        _LISTEN,
+        "--api-key-file",
+        type=NonBlank(),
+        metavar="FILE",
+        help="File that holds the key for callers, and nothing else.",
+    ),
+    option(
+        _LISTEN,
+        "--allow-anonymous",
+        is_flag=True,
+        help="Serve callers without a key although --host or a backend key would demand one.",
+    ),
+)

@@ -1,0 +1,46 @@
+"""The registry of the command's settings: each option once, with its place in the help, its default and its type.
+
+The launch command, ``init`` and ``check`` take them from here, profiles take their keys from their names
+(:mod:`forge.proxy.profile`), and the table of flags in ``docs/proxy.md`` is compared with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from forge.proxy.backend_options import BACKEND_OPTIONS
+from forge.proxy.guard_options import GUARD_OPTIONS
+from forge.proxy.key_files import read_key
+from forge.proxy.listen_options import LISTEN_OPTIONS
+from forge.proxy.option_groups import GroupedOption, option
+from forge.proxy.settings import Settings
+
+LOG_OPTIONS: Final[tuple[GroupedOption, ...]] = (
+    option("Log", "--verbose", "-v", is_flag=True, help="Log in detail."),
+)
+OPTIONS: Final[tuple[GroupedOption, ...]] = (
+    *BACKEND_OPTIONS,
+    *LISTEN_OPTIONS,
+    *GUARD_OPTIONS,
+    *LOG_OPTIONS,
+)
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """The settings that ``values`` (by the options' parameter names, all of them) describe, checked.
+
+    Raises:
+        SettingsError: they contradict each other, one is out of range, or a file they name cannot be read.
+    """
+    fields = dict(values)
+    for name in ("backend_api_key", "api_key"):
+        path = fields.pop(f"{name}_file")
+        if path is not None:
+            fields[name] = read_key(Path(path))
+    fields["rescue"] = not fields.pop("no_rescue")
+    fields["constrain"] = not fields.pop("no_constrain")
+    settings = Settings(**fields)
+    settings.check()
+    return settings
