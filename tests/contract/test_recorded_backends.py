@@ -1,4 +1,4 @@
-"""Recorded answers of vLLM, Ollama, dasllama and llama-server's Messages API, read to the exact result.
+"""Recorded answers of llama-server, vLLM, Ollama and dasllama, read to the exact result.
 
 ``tests/fixtures/expected.json`` is the table: one row per recording with its HTTP status (200 where it says none)
 and what it says: text, reasoning, calls (id, name, arguments), finish reason, usage (prompt, completion, cached), or

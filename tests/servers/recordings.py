@@ -1,7 +1,7 @@
 """Recorded answers of real servers, replayed over a real socket in random pieces and read by the client they are for.
 
-``tests/fixtures/`` holds the bytes as recorded (JSON without its indentation): ``vllm/``, ``ollama/`` and
-``dasllama/`` by model and template; ``llama-server/`` has the answers of its Messages API beside others.
+``tests/fixtures/`` holds the bytes as recorded (JSON without its indentation), by server, then by model and template.
+``anthropic_*`` are answers of a server's Messages API, ``v1_*`` of Ollama's OpenAI-compatible one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from servers.scripted import Script, ScriptedServer
 
 from forge.clients.anthropic import AnthropicClient
+from forge.clients.llamafile import LlamafileClient
 from forge.clients.model_client import ModelClient
 from forge.clients.ollama import OllamaClient
 from forge.clients.openai_compat import OpenAICompatClient
@@ -46,6 +47,8 @@ def client_for(name: str, root: str) -> ModelClient:
     server, stem = name.partition("/")[0], Path(name).stem
     if stem.startswith("anthropic_"):
         return AnthropicClient("m", "key", base_url=root, max_retries=0)
+    if server == "llama-server":
+        return LlamafileClient("m.gguf", f"{root}/v1")
     if server == "vllm":
         return VLLMClient("m", base_url=f"{root}/v1", adopt_served_identity=False)
     if server == "ollama" and not stem.startswith("v1_"):
@@ -55,7 +58,7 @@ def client_for(name: str, root: str) -> ModelClient:
 
 async def replay(name: str, answer: Script, deltas: list[Delta], *, stream: bool) -> None:
     """Have the client read ``answer``; what it gives out is appended to ``deltas``, also before an error."""
-    async with ScriptedServer([answer], pages={}) as server:
+    async with ScriptedServer([answer], pages=None if name.startswith("llama-server/") else {}) as server:
         client = client_for(name, server.url)
         try:
             async for delta in client.exchange(Request(messages=ASK.messages, stream=stream)):

@@ -48,6 +48,17 @@ async def test_silence_is_filled_with_comments():
     assert sent.body.replace(HEARTBEAT, b"") == b"data: 1\n\n"
 
 
+async def test_an_output_without_an_event_changes_nothing():
+    sent = Sent()
+    async with EventStream(sent, 0.01) as stream:
+        await stream.write(b"")
+        assert sent.messages == []
+        await stream.write(b"data: 1\n\n")
+        await stream.write(b"")
+        await sent.until(lambda: HEARTBEAT in sent.body)
+        await stream.end()
+
+
 async def test_no_comment_inside_an_event():
     sent = Sent()
     async with EventStream(sent, 0.01) as stream:
