@@ -15,6 +15,7 @@ def after(text):
     [
         "A call looks like this: ",
         "For example:\n",
+        "FOR EXAMPLE:\n",
         "I will not run ",
         "You would send\n\n",
         "Here's how you can use it:\n",

@@ -60,7 +60,8 @@ _MADE = rf"\b(?:i['’]ll|i will(?! not)|let me|i['’]m (?:going to|now)|i am (
 
 @cache
 def _cue(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    """For text in lower case: with IGNORECASE no alternative is passed over by its first letter."""
+    return re.compile(pattern)
 
 
 _SENTENCE = re.compile(r"[.!?。！？](?:[\"')\]]*)(?=\s|\Z)|\n\s*\n")
@@ -150,7 +151,7 @@ class Context:
             return False
         if self.quoted():
             return True
-        sentence = self._sentence()
+        sentence = self._sentence().lower()
         if _cue(_STRONG).search(sentence):
             return True
         manner = _cue(_MANNER).search(sentence)
