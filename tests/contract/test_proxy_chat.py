@@ -266,7 +266,7 @@ async def test_a_retry_within_a_stream():
 
 
 async def test_comments_while_the_model_is_silent():
-    from forge.proxy.settings import Limits
+    from forge.proxy.limits import Limits
 
     gate = Gate()
     script = stream([gate, chunk({"content": "Hi"}), *ending()])
@@ -398,7 +398,7 @@ async def test_tools_that_are_no_schemas_are_guarded_for_what_is_understood():
 
 
 async def test_bodies_beyond_the_limit():
-    from forge.proxy.settings import Limits
+    from forge.proxy.limits import Limits
 
     async def pieces():
         for _ in range(20):

@@ -76,7 +76,11 @@ def free_port():
         pytest.param(["--backend-url", "http://h", "--max-retries", "x"], "--max-retries", id="type"),
         pytest.param(["--backend-url", "http://h", "--backend", "nope"], "--backend", id="choice"),
         pytest.param(["--backend-u", "http://h"], "--backend-u", id="abbreviation"),
-        pytest.param(["--backend-url", "http://h", "--serialize"], "--serialize", id="later-flag"),
+        pytest.param(
+            ["--backend-url", "http://h", "--serialize", "--max-concurrent", "2"],
+            "serialize",
+            id="contradiction",
+        ),
         pytest.param(["--backend-url", "http://h", "extra"], "extra", id="argument"),
         pytest.param(["--backend-url", "http://h", "--host", "0.0.0.0"], "--allow-anonymous", id="exposed"),
     ],

@@ -4,7 +4,7 @@ import pytest
 
 from forge.proxy.body import ClientGoneError, read_body
 from forge.proxy.error_response import HttpError
-from forge.proxy.settings import Limits
+from forge.proxy.limits import Limits
 
 pytestmark = pytest.mark.anyio
 SMALL = Limits(body_bytes=10, body_seconds=0.05)

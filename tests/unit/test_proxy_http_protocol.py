@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from forge.proxy.limits import Limits
 from forge.proxy.server import HTTPServer, bind
-from forge.proxy.settings import Limits
 
 pytestmark = pytest.mark.anyio
 

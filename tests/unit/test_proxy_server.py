@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
+from forge.proxy.limits import Limits
 from forge.proxy.server import BindError, HTTPServer, bind
-from forge.proxy.settings import Limits
 
 
 def test_a_taken_port_is_named():

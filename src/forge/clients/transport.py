@@ -26,6 +26,7 @@ from forge.wire.backend_errors import error_from_body
 _KEEPALIVE_S = 4.0
 _READ_BUFFER = 2**16
 _DRAIN_S = 0.25
+_GATEWAY_TIMEOUT = 504
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_BODY = 64 * 1024 * 1024
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -62,6 +63,7 @@ class Incoming:
         self._timer: asyncio.TimerHandle | None = None
         self._waiting_since: float | None = None
         self._broken = "broke off"
+        self._overdue = False
         self._deadline = self._loop.call_later(total, self._expire) if total is not None else None
         self.status = response.status
         self.headers = response.headers
@@ -91,7 +93,10 @@ class Incoming:
             # A short answer has come with its head.
             return self._content.read_nowait() or await self._wait()
         except (aiohttp.ClientError, OSError):
-            raise StreamError(f"the answer of {_shown(self._url)} {self._broken}") from None
+            broken = StreamError(f"the answer of {_shown(self._url)} {self._broken}")
+            if self._overdue:
+                broken.status = _GATEWAY_TIMEOUT
+            raise broken from None
 
     async def _wait(self) -> bytes:
         if self._content.at_eof():
@@ -111,10 +116,12 @@ class Incoming:
             self._timer = self._loop.call_later(left, self._check_wait, timeout)
         else:
             self._broken = "stalled: nothing came for longer than the timeout"
+            self._overdue = True
             self._response.close()
 
     def _expire(self) -> None:
         self._broken = "took longer than the timeout for a whole answer"
+        self._overdue = True
         self._response.close()
 
     def close(self) -> None:

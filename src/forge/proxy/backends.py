@@ -10,6 +10,7 @@ from forge.clients.anthropic import VERSION, AnthropicClient
 from forge.clients.backend import Backend
 from forge.clients.llamafile import LlamafileClient
 from forge.clients.ollama import OllamaClient
+from forge.clients.transport import Timeouts
 from forge.clients.vllm import VLLMClient
 from forge.proxy.settings import Settings, mount_root
 
@@ -37,7 +38,7 @@ def _llamafile(settings: Settings, url: str) -> Backend:
         gguf_path=settings.gguf or settings.model or "default",
         base_url=mount_root(url) + "/v1",
         mode=settings.backend_capability,
-        timeout=settings.backend_timeout,
+        timeout=timeouts_of(settings),
         api_key=settings.backend_api_key or "",
     )
 
@@ -46,7 +47,7 @@ def _ollama(settings: Settings, url: str) -> Backend:
     return OllamaClient(
         model=settings.model or "",
         base_url=mount_root(url),
-        timeout=settings.backend_timeout,
+        timeout=timeouts_of(settings),
         api_key=settings.backend_api_key or "",
     )
 
@@ -55,7 +56,7 @@ def _vllm(settings: Settings, url: str) -> Backend:
     return VLLMClient(
         model_path=settings.model_path or settings.model or "default",
         base_url=mount_root(url) + "/v1",
-        timeout=settings.backend_timeout,
+        timeout=timeouts_of(settings),
         api_key=settings.backend_api_key or "",
         adopt_served_identity=settings.model is None,
     )
@@ -67,7 +68,7 @@ def _anthropic(settings: Settings, url: str) -> Backend:
         # "" keeps the proxy from spending a key that happens to be in its environment.
         api_key=settings.backend_api_key or "",
         base_url=mount_root(url),
-        timeout=settings.backend_timeout,
+        timeout=timeouts_of(settings),
     )
 
 
@@ -80,6 +81,16 @@ KINDS: Final[Mapping[str, BackendKind]] = {
     "anthropic": BackendKind(_anthropic, forwards=False, key_slot="x-api-key", headers=VERSION),
     "embedded": BackendKind(_llamafile),
 }
+
+
+def timeouts_of(settings: Settings) -> Timeouts:
+    """The bounds on the phases of one call to the backend."""
+    limits, patience = settings.limits, settings.backend_timeout
+    return Timeouts(
+        connect=min(limits.connect_seconds, patience),
+        first_byte=limits.first_byte_seconds or patience,
+        between_bytes=limits.between_bytes_seconds or patience,
+    )
 
 
 def make_backend(settings: Settings, url: str) -> Backend:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from forge.clients.deadline import deadline
 from forge.proxy.error_response import HttpError
-from forge.proxy.settings import Limits
+from forge.proxy.limits import Limits
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from forge.proxy.limit_options import shown
 from forge.proxy.option_groups import GroupedCommand, option
 from forge.proxy.options import OPTIONS, settings_of
 from forge.proxy.settings import Settings, SettingsError
@@ -107,6 +108,7 @@ def _secure_standard_streams() -> None:
 
 def _flagged(message: str) -> str:
     """A settings error in the words of the command line: ``max_retries`` is ``--max-retries`` there."""
+    message = shown(message)
     for name in sorted(Settings.__dataclass_fields__, key=len, reverse=True):
         if "_" in name:
             message = message.replace(name, "--" + name.replace("_", "-"))

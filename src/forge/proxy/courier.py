@@ -16,14 +16,13 @@ from yarl import URL
 
 from forge.clients.backend import Host
 from forge.clients.credentials import in_slot
-from forge.clients.transport import Incoming, Timeouts, Transport
+from forge.clients.transport import Incoming, Transport
 from forge.errors import BackendError, BackendUnreachableError, ForgeError, StreamError
-from forge.proxy.backends import KINDS
+from forge.proxy.backends import KINDS, timeouts_of
 from forge.proxy.settings import Settings, mask_url, mount_root
 
 _PROBE_SECONDS = 5.0
 _NO_SUCH_PAGE = (404, 405)
-_CONNECT_SECONDS = 10.0
 _QUERY_SAFE = "!$&'()*+,;=:@/?%-._~"
 _RETURNED_HEADERS = ("content-type", "retry-after")
 
@@ -40,10 +39,7 @@ class Courier:
         if settings.backend_api_key is not None:
             self._own.update(in_slot(settings.backend_api_key, kind.key_slot))
         self._host: Host | None = None
-        seconds = settings.backend_timeout
-        self._transport = Transport(
-            Timeouts(connect=min(_CONNECT_SECONDS, seconds), first_byte=seconds, between_bytes=seconds)
-        )
+        self._transport = Transport(timeouts_of(settings))
 
     def send(
         self,

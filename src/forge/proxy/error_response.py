@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError
+from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError, StreamError
 from forge.proxy.settings import mask_url
 
 _TYPES = {
@@ -34,7 +34,7 @@ _TYPES = {
 class Failure(Struct, frozen=True, kw_only=True):
     """An error as a caller sees it.
 
-    ``retry_after`` is the backend's own header value, if it sent one. ``own_body`` is the backend's whole answer
+    ``retry_after`` is a header value: the backend's own, or when the queue should have room. ``own_body`` is the backend's whole answer
     where that already has OpenAI's shape: it may say more than we understand.
     """
 
@@ -48,15 +48,22 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class HttpError(ForgeError):
-    """A request that ends before it reaches the engine: ``status`` and one sentence for the caller."""
+    """A request that the proxy itself turns down: ``status`` and one sentence for the caller."""
 
     def __init__(
-        self, status: int, message: str, *, param: str | None = None, code: str | None = None
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.param = param
         self.error_code = code
+        self.retry_after = retry_after
 
 
 def error_type(status: int) -> str:
@@ -68,7 +75,9 @@ def describe(error: BaseException) -> Failure:
     """What a caller is told about ``error``; never a URL with credentials, never a traceback."""
     match error:
         case HttpError():
-            return _own_failure(error, code=error.error_code, param=error.param)
+            return _own_failure(
+                error, code=error.error_code, param=error.param, retry_after=error.retry_after
+            )
         case BackendError():
             return _backend_failure(error)
         case BackendUnreachableError(cause=TimeoutError()):
@@ -94,6 +103,8 @@ def describe(error: BaseException) -> Failure:
                 type="timeout_error",
                 code="backend_timeout",
             )
+        case StreamError(status=504):
+            return _own_failure(error, code="backend_timeout")
         case ForgeError():
             return _own_failure(error, code=error.code)
         case _:
@@ -105,10 +116,17 @@ def describe(error: BaseException) -> Failure:
             )
 
 
-def _own_failure(error: ForgeError, *, code: str | None, param: str | None = None) -> Failure:
+def _own_failure(
+    error: ForgeError, *, code: str | None, param: str | None = None, retry_after: str | None = None
+) -> Failure:
     """An error of ours whose text is written for the caller."""
     return Failure(
-        status=error.status, message=str(error), type=error_type(error.status), code=code, param=param
+        status=error.status,
+        message=str(error),
+        type=error_type(error.status),
+        code=code,
+        param=param,
+        retry_after=retry_after,
     )
 
 

@@ -22,10 +22,14 @@ OPEN_PATHS = frozenset({"/forge/health"})
 
 
 class Head(Struct, frozen=True):
-    """What the routes need of a request's headers. ``credentials`` is what the backend may get."""
+    """What the routes need of a request's head.
+
+    ``credentials`` is what the backend may get. ``caller`` tells callers apart: their address, and their own key where they have one.
+    """
 
     credentials: dict[str, str]
     content_length: bytes | None
+    caller: str = ""
 
 
 class Gate:
@@ -69,4 +73,10 @@ class Gate:
         if scope["path"] in OPEN_PATHS:
             return Head({}, None)
         found = caller_credentials(headers) if b"authorization" in named or b"x-api-key" in named else {}
-        return Head(admit(self._settings, found), named.get(b"content-length"))
+        admitted = admit(self._settings, found)
+        return Head(admitted, named.get(b"content-length"), _caller(scope, admitted))
+
+
+def _caller(scope: Scope, credentials: Mapping[str, str]) -> str:
+    client = scope.get("client")
+    return " ".join((*credentials.values(), client[0] if client else ""))

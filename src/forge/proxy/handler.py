@@ -6,10 +6,11 @@ The handler is a bare ASGI callable: a framework's request and response objects 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
+from forge.clients.deadline import deadline
 from forge.clients.transport import Incoming
 from forge.core.drive import drive, new_call_id
 from forge.core.events import Finished, Retrying
@@ -25,6 +26,7 @@ from forge.proxy.service import Service
 from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
 
 Driven: TypeAlias = Visible | Retrying | Finished
+T = TypeVar("T")
 
 _log = logging.getLogger("forge.proxy")
 _EXPECTED = (ForgeError, TimeoutError)
@@ -73,7 +75,7 @@ class InferenceEndpoint:
                 len(request.tools),
                 is_guarded(request),
             )
-        exchange = _Exchange(door, service, request, body, head.credentials)
+        exchange = _Exchange(door, service, request, body, head)
         if request.stream:
             await exchange.stream(receive, send)
         else:
@@ -83,14 +85,13 @@ class InferenceEndpoint:
 class _Exchange:
     """One admitted request and the two ways to answer it."""
 
-    def __init__(
-        self, door: Door, service: Service, request: Request, body: bytes, credentials: dict[str, str]
-    ) -> None:
+    def __init__(self, door: Door, service: Service, request: Request, body: bytes, head: Head) -> None:
         self._door = door
         self._service = service
         self._request = request
         self._body = body
-        self._credentials = service.credentials(credentials, door.key_slot)
+        self._caller = head.caller
+        self._credentials = service.credentials(head.credentials, door.key_slot)
         self._forwards = (
             service.kind.forwards
             and not is_guarded(request)
@@ -101,33 +102,42 @@ class _Exchange:
         """Answer with one JSON document."""
         async with cancelled_with_client(receive):
             try:
-                if self._forwards:
-                    await self._forward_whole(send)
-                else:
-                    await send_json(send, 200, await self._guarded_whole())
+                await self._served(self._forward_whole if self._forwards else self._guarded_whole, send)
             except Exception as error:  # noqa: BLE001 - as above
-                await self._answer_error(send, error)
+                failure = describe(error)
+                _log_error(error, failure)
+                await send_failure(send, failure, self._door.error_body(failure))
 
     async def stream(self, receive: Receive, send: Send) -> None:
         """Answer with an event stream."""
         seconds = self._service.settings.limits.heartbeat_seconds
         async with EventStream(send, seconds) as stream, cancelled_with_client(receive):
             try:
-                if self._forwards:
-                    await self._forward_stream(stream, send)
-                else:
-                    await self._guarded_stream(stream)
+                await self._served(self._forward_stream if self._forwards else self._guarded_stream, stream)
             except Exception as error:  # noqa: BLE001 - as above
+                failure = describe(error)
+                _log_error(error, failure)
                 if stream.started:
-                    failure = describe(error)
-                    _log_error(error, failure)
                     await stream.fail(self._door.error_event(failure))
                 else:
-                    await self._answer_error(send, error)
+                    await stream.refuse(failure, self._door.error_body(failure))
+
+    async def _served(self, answer: Callable[[T], Awaitable[None]], to: T) -> None:
+        """Answer when it is this request's turn, within the time that it may take."""
+        service = self._service
+        seconds = service.settings.limits.total_seconds
+        with service.closing.attended():
+            async with service.slots.place(self._caller):
+                try:
+                    with deadline(seconds):
+                        await answer(to)
+                except TimeoutError:
+                    sentence = f"the request took longer than {seconds:g} seconds (--total-timeout)"
+                    raise HttpError(504, sentence, code="total_timeout") from None
 
     # -- the guarded road -----------------------------------------------------------------------------------
 
-    async def _guarded_whole(self) -> bytes:
+    async def _guarded_whole(self, send: Send) -> None:
         turn, events = await self._turn()
         outputs: list[Visible] = []
         finished: Finished | None = None
@@ -141,7 +151,7 @@ class _Exchange:
                     outputs.append(output)
         if finished is None:
             raise _unfinished()
-        return self._door.reply(self._request, turn).whole(outputs, finished)
+        await send_json(send, 200, self._door.reply(self._request, turn).whole(outputs, finished))
 
     async def _guarded_stream(self, stream: EventStream) -> None:
         turn, events = await self._turn()
@@ -178,7 +188,7 @@ class _Exchange:
                 raise await answer.error()
             await send_json(send, answer.status, await answer.read(), returned_headers(answer))
 
-    async def _forward_stream(self, stream: EventStream, send: Send) -> None:
+    async def _forward_stream(self, stream: EventStream) -> None:
         async with self._forwarded() as answer:
             if answer.status >= 400:
                 raise await answer.error()
@@ -189,14 +199,7 @@ class _Exchange:
             elif stream.started:
                 raise HttpError(502, "the backend was asked for a stream and did not send one")
             else:
-                await send_json(send, answer.status, await answer.read(), returned_headers(answer))
-
-    # -- errors ---------------------------------------------------------------------------------------------
-
-    async def _answer_error(self, send: Send, error: Exception) -> None:
-        failure = describe(error)
-        _log_error(error, failure)
-        await send_failure(send, failure, self._door.error_body(failure))
+                await stream.replace(answer.status, await answer.read(), returned_headers(answer))
 
 
 def _unfinished() -> StreamError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from forge.proxy.error_response import error_type
-from forge.proxy.settings import Limits
+from forge.proxy.limits import Limits
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application

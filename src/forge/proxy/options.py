@@ -13,6 +13,7 @@ from typing import Any, Final
 from forge.proxy.backend_options import BACKEND_OPTIONS
 from forge.proxy.guard_options import GUARD_OPTIONS
 from forge.proxy.key_files import read_key
+from forge.proxy.limit_options import LIMIT_OPTIONS, limits_of
 from forge.proxy.listen_options import LISTEN_OPTIONS
 from forge.proxy.option_groups import GroupedOption, option
 from forge.proxy.settings import Settings
@@ -24,6 +25,7 @@ OPTIONS: Final[tuple[GroupedOption, ...]] = (
     *BACKEND_OPTIONS,
     *LISTEN_OPTIONS,
     *GUARD_OPTIONS,
+    *LIMIT_OPTIONS,
     *LOG_OPTIONS,
 )
 
@@ -41,6 +43,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
             fields[name] = read_key(Path(path))
     fields["rescue"] = not fields.pop("no_rescue")
     fields["constrain"] = not fields.pop("no_constrain")
-    settings = Settings(**fields)
+    settings = Settings(limits=limits_of(fields), **fields)
     settings.check()
     return settings

@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from forge.engine.policy import TextPolicy
 from forge.proxy.lifecycle import loop_factory, why
+from forge.proxy.limits import Limits
 from forge.proxy.runtime import Runtime
-from forge.proxy.settings import Limits, Settings
+from forge.proxy.settings import Settings
 
 _STOP_SECONDS = 10.0
 

@@ -87,7 +87,8 @@ class Runtime:
             introduce(backend, self.managed, self._budget)
             courier.hosted_by(self.managed.host)
         self._service = Service(self.settings, backend, courier)
-        self._server = HTTPServer(create_app(self._service), self._listener, self.settings.limits)
+        app = create_app(self._service)
+        self._server = HTTPServer(app, self._listener, self.settings.limits, self._service.closing.end)
         if require_backend:
             await self._find_backend(courier, on_waiting)
             if (oddity := await courier.oddity()) is not None:

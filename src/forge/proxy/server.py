@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from forge.proxy.http_protocol import bounded
-from forge.proxy.settings import Limits
+from forge.proxy.limits import Limits
 
 
 class _WithoutCancellations(logging.Filter):
@@ -29,6 +29,10 @@ class _WithoutCancellations(logging.Filter):
 
 
 logging.getLogger("uvicorn.error").addFilter(_WithoutCancellations())
+
+
+_LAST_WORDS_SECONDS = 5.0
+"""For what requests still say when the drain's time is over; then they are cancelled."""
 
 
 class BindError(OSError):
@@ -75,9 +79,18 @@ def _why_not(host: str, port: int, error: OSError) -> str:
 
 
 class HTTPServer:
-    """One application on one bound socket. ``serve`` runs until ``stop`` (or ``force``) was called."""
+    """One application on one bound socket. ``serve`` runs until ``stop`` (or ``force``) was called.
 
-    def __init__(self, app: Any, listener: socket.socket, limits: Limits) -> None:
+    ``on_deadline`` is called when requests are still in flight at the end of the drain, to tell them.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        listener: socket.socket,
+        limits: Limits,
+        on_deadline: Callable[[], None] = lambda: None,
+    ) -> None:
         self._listener = listener
         self._limits = limits
         config = uvicorn.Config(
@@ -91,9 +104,11 @@ class HTTPServer:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=int(limits.keep_alive_seconds),
-            timeout_graceful_shutdown=int(limits.drain_seconds),
+            timeout_graceful_shutdown=int(limits.drain_seconds + _LAST_WORDS_SECONDS),
         )
         self._server = _Server(config)
+        self._server.drain_seconds = limits.drain_seconds
+        self._server.on_deadline = on_deadline
 
     @property
     def port(self) -> int:
@@ -123,13 +138,19 @@ class _Server(uvicorn.Server):
     """uvicorn's server that tells when it has started, and whose cancelled requests are waited for at the end."""
 
     on_started: Callable[[], None]
+    on_deadline: Callable[[], None]
+    drain_seconds: float
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
+        telling = asyncio.get_running_loop().call_later(self.drain_seconds, self.on_deadline)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            telling.cancel()
         pending = [task for task in self.server_state.tasks if not task.done()]
         for task in pending:
             task.cancel()

@@ -11,8 +11,10 @@ from forge.clients.credentials import relocated
 from forge.core.request import Request
 from forge.engine.policy import Policy
 from forge.proxy.backends import KINDS
+from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
 from forge.proxy.settings import Settings
+from forge.proxy.slots import Slots
 from forge.wire.openai import mended_messages, top_level_fields
 
 
@@ -25,6 +27,9 @@ class Service:
         self.courier = courier
         self.policy = policy_of(settings)
         self.kind = KINDS[settings.kind]
+        self.closing = Closing()
+        limits = settings.limits
+        self.slots = Slots(settings.at_once, queue=limits.queue, wait_seconds=limits.queue_seconds)
 
     def with_model(self, request: Request) -> Request:
         """``request`` with the configured model where the caller named none."""

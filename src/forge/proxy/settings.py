@@ -13,6 +13,7 @@ from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
+from forge.proxy.limits import Limits
 from forge.proxy.managed_rules import MANAGEABLE, managed_fault
 
 CAPABILITIES = ("native", "prompt")
@@ -28,23 +29,10 @@ class SettingsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds on what one client can make the proxy hold. Sizes in bytes, times in seconds."""
-
-    body_bytes: int = 16 * 1024 * 1024
-    header_bytes: int = 64 * 1024
-    connections: int = 2048
-    header_seconds: float = 30.0
-    body_seconds: float = 60.0
-    keep_alive_seconds: float = 75.0
-    heartbeat_seconds: float = 10.0
-    drain_seconds: float = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How one proxy runs: one backend, one listener, one policy.
 
+    ``serialize`` lets one request at a time reach the backend, ``max_concurrent`` that many.
     Without ``backend_url`` Forge starts the server (or attaches to Ollama): ``gguf``, ``model_path`` and what follows
     describe it. ``api_key`` is what callers must present; ``backend_api_key`` is what Forge presents to the backend. Neither
     appears in ``repr``.
@@ -61,6 +49,8 @@ class Settings:
     extra_flags: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8081
+    serialize: bool | None = None
+    max_concurrent: int | None = None
     max_retries: int = 3
     max_tool_errors: int = 2
     text_policy: TextPolicy = "auto"
@@ -91,6 +81,18 @@ class Settings:
         """Whether Forge starts the backend's own server, or attaches to Ollama."""
         return self.backend_url is None and self.kind in MANAGEABLE
 
+    @property
+    def at_once(self) -> int | None:
+        """Requests that the backend gets at once; None for any number.
+
+        A server that Forge starts has one slot unless told otherwise, so requests for it wait here, where that is fair and
+        bounded.
+        """
+        if self.max_concurrent is not None:
+            return self.max_concurrent
+        starts_it = self.managed or self.embedded
+        return 1 if (starts_it if self.serialize is None else self.serialize) else None
+
     def check(self) -> None:
         """Reject what cannot run. Pure: nothing is opened, resolved or read.
 
@@ -102,6 +104,7 @@ class Settings:
         if fault is not None:
             raise SettingsError(fault)
         self._check_numbers()
+        self._check_concurrency()
         self._check_choices()
         self._check_keys()
         self._check_exposure()
@@ -130,6 +133,17 @@ class Settings:
             raise SettingsError("backend_timeout must be a finite value greater than 0")
         if not 0 <= self.port <= 65535:
             raise SettingsError("port must be between 0 and 65535")
+
+        if (fault := self.limits.fault()) is not None:
+            raise SettingsError(fault)
+
+    def _check_concurrency(self) -> None:
+        if self.max_concurrent is None:
+            return
+        if self.max_concurrent < 1:
+            raise SettingsError("max_concurrent must be at least 1")
+        if self.serialize and self.max_concurrent > 1:
+            raise SettingsError("serialize contradicts max_concurrent above 1")
 
     def _check_choices(self) -> None:
         if self.backend_capability not in CAPABILITIES:

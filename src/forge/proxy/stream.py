@@ -88,6 +88,16 @@ class EventStream:
             await self._start()
         await self._send({"type": "http.response.body", "body": data})
 
+    async def replace(self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+        """Send one whole answer in place of a stream that has not started."""
+        self._between_events = False  # no heartbeat into it
+        await send_json(self._send, status, body, headers)
+
+    async def refuse(self, failure: Failure, body: bytes) -> None:
+        """Send an error answer in place of a stream that has not started."""
+        self._between_events = False
+        await send_failure(self._send, failure, body)
+
     async def fail(self, event: bytes) -> None:
         """End with an error event; a half-sent event is closed first so that the error stands alone."""
         await self.end(event if self._between_events else b"\n\n" + event)

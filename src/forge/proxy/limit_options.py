@@ -1,0 +1,95 @@
+"""The command line's options for limits, and from their values to a :class:`Limits`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from forge.proxy.limits import Limits
+from forge.proxy.option_groups import GroupedOption, option
+
+LIMITS = "Limits"
+_MIB = 1024 * 1024
+_DEFAULTS = Limits()
+_SECONDS: dict[str, tuple[str, str]] = {
+    "connect_timeout": ("connect_seconds", "For a connection to the backend."),
+    "first_byte_timeout": (
+        "first_byte_seconds",
+        "From a request to the first byte of the backend's answer. Default: --backend-timeout.",
+    ),
+    "between_bytes_timeout": (
+        "between_bytes_seconds",
+        "Silence within the backend's answer. Default: --backend-timeout.",
+    ),
+    "total_timeout": (
+        "total_seconds",
+        "For one request once it is its turn, corrections included. Default: no limit.",
+    ),
+    "queue_timeout": ("queue_seconds", "In the queue."),
+    "header_timeout": ("header_seconds", "For the head of a client's request."),
+    "body_timeout": ("body_seconds", "For the body of a client's request."),
+    "write_timeout": (
+        "write_seconds",
+        "In which a client takes nothing of its answer, until it is given up.",
+    ),
+    "keep_alive_timeout": ("keep_alive_seconds", "That an idle connection is kept."),
+    "drain_timeout": ("drain_seconds", "That requests in flight may take after a signal to stop."),
+    "heartbeat": ("heartbeat_seconds", "Silence in a stream after which a comment is sent."),
+}
+_COUNTS: dict[str, tuple[str, str]] = {
+    "queue_limit": ("queue", "Requests that may wait for their turn; more get a 503."),
+    "max_connections": ("connections", "Open connections of clients; more get a 503."),
+    "max_header_bytes": ("header_bytes", "Of one request's head."),
+    "max_headers": ("header_count", "Of one request."),
+}
+_FIELDS = {name: field for name, (field, _) in (_SECONDS | _COUNTS).items()}
+
+
+def _option(name: str, field: str, help_: str, kind: type, metavar: str) -> GroupedOption:
+    default = getattr(_DEFAULTS, field)
+    told = "" if default is None else f" Default: {default:g}." if kind is float else f" Default: {default}."
+    return option(
+        LIMITS, "--" + name.replace("_", "-"), type=kind, metavar=metavar, default=None, help=help_ + told
+    )
+
+
+LIMIT_OPTIONS: Final[tuple[GroupedOption, ...]] = (
+    option(
+        LIMITS,
+        "--serialize/--no-serialize",
+        default=None,
+        help="Let one request at a time reach the backend. Default: only if Forge starts it.",
+    ),
+    option(
+        LIMITS,
+        "--max-concurrent",
+        type=int,
+        metavar="N",
+        help="Let N requests at a time reach the backend; others wait, callers taking turns.",
+    ),
+    *(_option(name, field, help_, int, "N") for name, (field, help_) in _COUNTS.items()),
+    option(
+        LIMITS,
+        "--max-body",
+        type=float,
+        metavar="MIB",
+        help=f"Of a request's body. Default: {_DEFAULTS.body_bytes // _MIB}.",
+    ),
+    *(_option(name, field, help_, float, "SECONDS") for name, (field, help_) in _SECONDS.items()),
+)
+
+
+def limits_of(flags: dict[str, Any]) -> Limits:
+    """Take the limits out of ``flags``; None is one that was not given."""
+    given = {field: flags.pop(name, None) for name, field in _FIELDS.items()}
+    mebibytes = flags.pop("max_body", None)
+    if mebibytes is not None:
+        given["body_bytes"] = int(mebibytes * _MIB)
+    return Limits(**{field: value for field, value in given.items() if value is not None})
+
+
+def shown(message: str) -> str:
+    """``message`` with the name of a limit that it begins with as the command line has it."""
+    for name, field in (*_FIELDS.items(), ("max_body", "body_bytes")):
+        if message.startswith(f"{field} "):
+            return message.replace(field, "--" + name.replace("_", "-"), 1)
+    return message

@@ -1,0 +1,32 @@
+import pytest
+
+from forge.proxy.limit_options import LIMIT_OPTIONS, limits_of, shown
+from forge.proxy.limits import Limits
+
+
+def test_every_limit_has_an_option_that_sets_it():
+    names = {option.name for option in LIMIT_OPTIONS} - {"serialize", "max_concurrent"}
+    flags = dict.fromkeys(names, 7)
+    limits = limits_of(flags)
+    assert flags == {}
+    assert {field for field in Limits.__dataclass_fields__ if getattr(limits, field) == 7} == set(
+        Limits.__dataclass_fields__
+    ) - {"body_bytes"}
+    assert limits.body_bytes == 7 * 1024 * 1024
+
+
+def test_what_is_not_given_has_its_default():
+    assert limits_of({"serialize": True}) == Limits()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("queue must be at least 0", "--queue-limit must be at least 0"),
+        ("queue_seconds must be more", "--queue-timeout must be more"),
+        ("body_bytes must be more", "--max-body must be more"),
+        ("max_retries must be more", "max_retries must be more"),
+    ],
+)
+def test_faults_are_told_in_the_command_lines_words(message, said):
+    assert shown(message) == said
