@@ -3,6 +3,7 @@ import json
 import pytest
 
 from forge.core.events import CallDelta, Finish, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.request import Protocol
 from forge.errors import BackendError, MalformedOutputError, StreamError
 from forge.wire.anthropic import EventDecoder, decode_response
 
@@ -48,8 +49,9 @@ def test_a_whole_stream():
         *end("tool_use", output_tokens=7, service_tier="standard"),
     )
 
+    prompt = Usage(prompt_tokens=16, completion_tokens=1, cached_tokens=4, cache_creation_tokens=2)
     assert deltas == [
-        Started(id="msg_1", model="m"),
+        Started(id="msg_1", model="m", usage=prompt),
         ReasoningDelta("hm"),
         ReasoningDelta("", signature="s"),
         TextDelta("so"),
@@ -63,7 +65,7 @@ def test_a_whole_stream():
             cache_creation_tokens=2,
             extra={"service_tier": "standard"},
         ),
-        Finish(reason="tool_calls"),
+        Finish(reason="tool_calls", protocol=Protocol.ANTHROPIC),
     ]
 
 
@@ -111,7 +113,15 @@ def test_an_empty_input_is_an_object():
     ],
 )
 def test_stop_reasons(given, reason, extra):
-    assert feed(start(), *end(given))[-1] == Finish(reason=reason, extra=extra)
+    assert feed(start(), *end(given))[-1] == Finish(reason=reason, extra=extra, protocol=Protocol.ANTHROPIC)
+
+
+def test_what_else_is_said_of_the_end_survives():
+    details = {"category": "c", "explanation": None}
+    delta = {"stop_reason": "refusal", "stop_details": details, "container": None}
+    last = feed(start(), {"type": "message_delta", "delta": delta}, {"type": "message_stop"})[-1]
+
+    assert last.extra == {"stop_reason": "refusal", "stop_details": details}
 
 
 def test_the_stop_sequence_survives():
@@ -160,15 +170,17 @@ def test_a_whole_answer_reads_like_its_stream():
         "stop_reason": "tool_use",
         "usage": {"input_tokens": 3, "output_tokens": 2},
     }
-    deltas = decode_response(json.dumps(answer).encode())
+    body = json.dumps(answer).encode()
+    deltas = decode_response(body)
 
+    usage = Usage(prompt_tokens=3, completion_tokens=2)
     assert deltas == [
-        Started(id="msg_1", model="m"),
+        Started(id="msg_1", model="m", usage=usage),
         TextDelta("so"),
         CallDelta(index=0, id="t", name="f"),
         CallDelta(index=0, arguments='{"a":1}'),
-        Usage(prompt_tokens=3, completion_tokens=2),
-        Finish(reason="tool_calls"),
+        usage,
+        Finish(reason="tool_calls", body=body, protocol=Protocol.ANTHROPIC),
     ]
 
 

@@ -11,16 +11,20 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from forge.core.ledger import Fix
-from forge.core.request import Request
+from forge.core.request import Protocol, Request
 
 
 class Started(Struct, frozen=True, kw_only=True, tag="started"):
-    """The backend's envelope: response id, served model, creation time and fields without a neutral name."""
+    """The backend's envelope: response id, served model, creation time and fields without a neutral name.
+
+    ``usage`` is what some backends say of the prompt before they answer; a :class:`Usage` of the whole call follows.
+    """
 
     id: str | None = None
     model: str | None = None
     created: int | None = None
     extra: dict[str, Any] = {}
+    usage: Usage | None = None
 
 
 class TextDelta(Struct, frozen=True, tag="text"):
@@ -66,12 +70,13 @@ class Finish(Struct, frozen=True, kw_only=True, tag="finish"):
     """Why generation ended, in OpenAI's words: stop, length, tool_calls, content_filter, or the backend's own.
 
     ``extra`` holds top-level fields of the last chunk (llama-server's ``timings``). ``body`` is the backend's
-    whole answer, undecoded, when it was not streamed.
+    whole answer, undecoded, when it was not streamed; ``protocol`` is that of the body and of ``extra``.
     """
 
     reason: str
     extra: dict[str, Any] = {}
     body: bytes | None = None
+    protocol: Protocol = Protocol.OPENAI
 
 
 Delta: TypeAlias = Started | TextDelta | ReasoningDelta | CallDelta | Usage | Finish
@@ -122,7 +127,7 @@ class Finished(Struct, frozen=True, kw_only=True, tag="finished"):
     """The turn is over. ``usage`` is the sum over attempts; ``reason`` is in OpenAI's words.
 
     ``body`` is the backend's own answer when it was not streamed and nothing in it had to be changed: a door of
-    the same protocol passes it on byte for byte.
+    the same ``protocol`` passes it on byte for byte.
     """
 
     reason: str
@@ -131,6 +136,11 @@ class Finished(Struct, frozen=True, kw_only=True, tag="finished"):
     started: Started | None = None
     extra: dict[str, Any] = {}
     body: bytes | None = None
+    protocol: Protocol = Protocol.OPENAI
+
+    def body_in(self, protocol: Protocol) -> bytes | None:
+        """The backend's own answer, if a caller who speaks ``protocol`` can have it as it is."""
+        return self.body if self.protocol is protocol else None
 
 
 Output: TypeAlias = Send | TextDelta | ReasoningDelta | CallReady | Retrying | Finished

@@ -117,9 +117,9 @@ class Constraint(Struct, frozen=True, kw_only=True):
 class Request(Struct, frozen=True, kw_only=True):
     """One model turn to be run.
 
-    ``options`` holds every other field of the caller's body under its OpenAI chat-completions name, undecoded,
-    in the caller's order (sampling, max_tokens, stop, vendor keys). ``tool_choice`` None means that the caller
-    did not say.
+    ``options`` holds every other field of the caller's body, undecoded, in the caller's order (sampling, max_tokens,
+    stop, vendor keys), under the names that ``protocol`` has for them. ``tool_choice`` None means that the caller did
+    not say.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -128,4 +128,5 @@ class Request(Struct, frozen=True, kw_only=True):
     model: str | None = None
     stream: bool = False
     options: dict[str, Raw] = {}
+    protocol: Protocol = Protocol.OPENAI
     constraint: Constraint | None = None

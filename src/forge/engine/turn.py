@@ -31,7 +31,7 @@ from forge.core.events import (
     TextDelta,
     Usage,
 )
-from forge.core.request import ChatMessage, Constraint, Request
+from forge.core.request import ChatMessage, Constraint, Protocol, Request
 from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment, Segment
 from forge.engine.answer import Answer
 from forge.engine.correction import correction_messages
@@ -315,6 +315,7 @@ class Turn:
             started=answer.started or self._started,
             extra=finish.extra if finish else {},
             body=finish.body if finish and untouched else None,
+            protocol=finish.protocol if finish else Protocol.OPENAI,
         )
 
     def _record(

@@ -8,7 +8,7 @@ import time
 import msgspec
 
 from forge.core.events import CallReady, Finished, ReasoningDelta, Started
-from forge.core.request import Request
+from forge.core.request import Protocol, Request
 from forge.errors import RequestError
 from forge.proxy.door import Door, Progress, Reply, Visible
 from forge.proxy.error_response import Failure
@@ -80,8 +80,9 @@ class _OpenAIReply(Reply):
         return first + last + DONE_EVENT
 
     def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
-        if finished.body is not None:
-            return finished.body
+        own = finished.body_in(Protocol.OPENAI)
+        if own is not None:
+            return own
         builder = AnswerBuilder()
         for output in outputs:
             builder.add(output)

@@ -30,6 +30,16 @@ _NOT_THERE = CONTROL_KEYS | {
     "web_search_options", "think", "keep_alive",
 }  # fmt: skip
 """Fields of other protocols that this API refuses a request for."""
+_HARMLESS = CONTROL_KEYS | {
+    "stream_options",
+    "cache_prompt",
+    "id_slot",
+    "store",
+    "litellm_session_id",
+    "system",
+}
+"""Those of them that change nothing of the answer."""
+_SINGLE = "parallel_tool_calls"
 _OWN_TIERS = ("auto", "standard_only")
 _CACHED = {"type": "ephemeral"}
 
@@ -66,8 +76,9 @@ def encode_request(request: Request, defaults: Defaults | None = None, *, model:
         return _verbatim(request, model)
     given = {name: loads(bytes(raw)) for name, raw in request.options.items()}
     given = {name: value for name, value in given.items() if value is not None}
-    fields: dict[str, Any] = {"model": model, **_options(given, defaults)}
-    fields.update({n: v for n, v in given.items() if n not in _READ_HERE and n not in _NOT_THERE})
+    own = request.protocol is Protocol.ANTHROPIC
+    fields: dict[str, Any] = {"model": model}
+    fields.update(_own_options(request.options, defaults) if own else _options(given, defaults))
     system, messages = split_system(request.messages)
     cached = defaults.prompt_caching
     if system:
@@ -95,6 +106,15 @@ def _verbatim(request: VerbatimRequest, model: str | None) -> bytes:
     return dumps(fields)
 
 
+def _own_options(given: Mapping[str, Raw], defaults: Defaults) -> dict[str, Any]:
+    """The options of a caller of this API, in the caller's bytes."""
+    fields: dict[str, Any] = {"max_tokens": defaults.max_tokens}
+    if defaults.thinking is not None:
+        fields["thinking"] = defaults.thinking
+    fields.update({n: raw for n, raw in given.items() if n not in CONTROL_KEYS and n != _SINGLE})
+    return fields
+
+
 def _options(given: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
     limit = given.get("max_completion_tokens", given.get("max_tokens"))
     fields: dict[str, Any] = {"max_tokens": defaults.max_tokens if limit is None else limit}
@@ -119,7 +139,23 @@ def _options(given: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
     thinking = given.get("thinking", defaults.thinking)
     if thinking is not None:
         fields["thinking"] = thinking
+    fields.update({n: v for n, v in given.items() if n not in _READ_HERE and n not in _NOT_THERE})
     return fields
+
+
+def unsupported(request: Request) -> tuple[str, ...]:
+    """The fields of a request of another protocol that this API has nothing for, sorted."""
+    if request.protocol is Protocol.ANTHROPIC:
+        return ()
+    lost = {n for n, raw in request.options.items() if n in _NOT_THERE and n not in _HARMLESS and _says(raw)}
+    tier = loads(bytes(request.options.get("service_tier", Raw(b"null"))))
+    if tier is not None and tier not in _OWN_TIERS:
+        lost.add("service_tier")
+    return tuple(sorted(lost))
+
+
+def _says(raw: Raw) -> bool:
+    return bytes(raw) not in (b"null", b"false", b"{}", b"[]")
 
 
 def _tool_choice(request: Request, given: Mapping[str, Any], defaults: Defaults) -> Mapping[str, Any] | None:
@@ -136,7 +172,7 @@ def _tool_choice(request: Request, given: Mapping[str, Any], defaults: Defaults)
     if thinks and choice is not None and choice.get("type") in ("any", "tool"):
         # The API refuses to think and to be forced at the same time.
         choice = {"type": "auto"}
-    if given.get("parallel_tool_calls") is False:
+    if given.get(_SINGLE) is False:
         choice = choice or {"type": "auto"}
         if choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True

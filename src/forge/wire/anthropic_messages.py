@@ -28,10 +28,19 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[list[ChatMessage], li
     One that comes later stays where it is, as a user's text: moved to the front it would change the prefix of all
     that was sent before.
     """
-    count = next(
-        (i for i, message in enumerate(messages) if message.role not in _SYSTEM_ROLES), len(messages)
-    )
+    count = next((i for i, message in enumerate(messages) if not _opens(message)), len(messages))
     return list(messages[:count]), list(messages[count:])
+
+
+def _opens(message: ChatMessage) -> bool:
+    """Whether it can be part of the ``system`` field; a caller's own message of that role stays a message."""
+    return message.role in _SYSTEM_ROLES and not _is_own_turn(message)
+
+
+def _is_own_turn(message: ChatMessage) -> bool:
+    """Whether ``raw`` is a message of this API, and not a value of its ``system`` field."""
+    own = message.raw is not None and message.protocol is Protocol.ANTHROPIC
+    return own and (message.role not in _SYSTEM_ROLES or bytes(message.raw or b"")[:1] == b"{")
 
 
 def system_blocks(messages: Sequence[ChatMessage]) -> list[Any]:
@@ -63,11 +72,7 @@ class _Turns:
         """Ids of calls in the last assistant turn that have no result yet."""
 
     def add(self, message: ChatMessage) -> None:
-        if (
-            message.raw is not None
-            and message.protocol is Protocol.ANTHROPIC
-            and message.role not in _SYSTEM_ROLES
-        ):
+        if _is_own_turn(message):
             self._note(message)
             self.encoded.append(message.raw)
             return

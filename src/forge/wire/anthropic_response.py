@@ -8,9 +8,12 @@ those that came from the cache, as they do everywhere else in Forge.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 from forge.core.events import CallDelta, Delta, Finish, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.request import Protocol
 from forge.errors import BackendError, StreamError
 from forge.wire.backend_errors import error_from_answer
 from forge.wire.json_text import dumps, loads, well_formed
@@ -37,6 +40,9 @@ _STATUSES = {
     "overloaded_error": 529,
 }
 """The HTTP status that an error event would have had, had it come in time."""
+_ENVELOPE = frozenset({
+    "id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage",
+})  # fmt: skip
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -52,6 +58,7 @@ class EventDecoder:
         self._usage: dict[str, Any] = {}
         self._reason: str | None = None
         self._sequence: str | None = None
+        self._extra: dict[str, Any] = {}
         self.done = False
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -102,7 +109,11 @@ class EventDecoder:
             extra["stop_reason"] = given
         if self._sequence is not None:
             extra["stop_sequence"] = self._sequence
-        deltas.append(Finish(reason=_REASONS.get(given, given), extra=extra))
+        deltas.append(
+            Finish(
+                reason=_REASONS.get(given, given), extra={**self._extra, **extra}, protocol=Protocol.ANTHROPIC
+            )
+        )
         return deltas
 
     def _start(self, message: dict[str, Any]) -> list[Delta]:
@@ -110,7 +121,8 @@ class EventDecoder:
         if self._started:
             return []
         self._started = True
-        return [Started(id=_str(message.get("id")), model=_str(message.get("model")))]
+        usage = self._counted() if self._counts else None
+        return [Started(id=_str(message.get("id")), model=_str(message.get("model")), usage=usage)]
 
     def _block(self, index: int, block: dict[str, Any]) -> list[Delta]:
         kind = block.get("type")
@@ -155,6 +167,7 @@ class EventDecoder:
     def _last_words(self, delta: dict[str, Any], usage: Any) -> None:
         self._reason = _str(delta.get("stop_reason")) or self._reason
         self._sequence = _str(delta.get("stop_sequence")) or self._sequence
+        self._extra.update({n: v for n, v in delta.items() if n not in _ENVELOPE and v is not None})
         self._count(usage)
 
     def _count(self, usage: Any) -> None:
@@ -183,12 +196,12 @@ class EventDecoder:
             completion_tokens=written,
             cached_tokens=read,
             cache_creation_tokens=created,
-            extra=self._usage,
+            extra=dict(self._usage),
         )
 
 
 def decode_response(body: bytes) -> list[Delta]:
-    """The deltas of a whole answer; the last is a ``Finish``.
+    """The deltas of a whole answer; the last is a ``Finish`` that carries ``body`` itself.
 
     Raises:
         BackendError: the body is an error, no JSON object, or no message.
@@ -200,7 +213,8 @@ def decode_response(body: bytes) -> list[Delta]:
         raise BackendError(502, "the answer has no content", raw_body=body.decode("utf-8", "replace"))
     decoder = EventDecoder()
     deltas = [delta for event in _as_events(answer) for delta in decoder.feed_object(event)]
-    return deltas + decoder.end()
+    *last, finish = decoder.end()
+    return [*deltas, *last, msgspec.structs.replace(cast("Finish", finish), body=body)]
 
 
 def _as_events(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
