@@ -172,6 +172,63 @@ async def test_the_contract():
     assert chunks[-1].response == TextResponse("Hello! How can I assist you today?")
 
 
+THINK = {"type": "enabled", "budget_tokens": 1024}
+THOUGHTS = [
+    {"type": "thinking", "thinking": "why", "signature": "s"},
+    {"type": "redacted_thinking", "data": "x"},
+]
+USE = {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "t", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}],
+}
+ANSWERED = {"role": "tool", "tool_call_id": "t", "content": "r"}
+THOUGHT_STREAM = b"".join(
+    b"data: %b\n\n" % json.dumps(event).encode()
+    for event in [
+        {"type": "message_start", "message": {"id": "1"}},
+        {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "w"}},
+        {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hy"}},
+        {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": "s"}},
+        {"type": "content_block_start", "index": 1, "content_block": THOUGHTS[1]},
+        {"type": "content_block_start", "index": 2, "content_block": USE},
+        {"type": "message_stop"},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(message(*THOUGHTS, USE, reason="tool_use"), id="whole"),
+        pytest.param(Script([THOUGHT_STREAM], headers={"Content-Type": "text/event-stream"}), id="streamed"),
+    ],
+)
+async def test_calls_get_the_thinking_again_that_they_came_with(first):
+    done = message({"type": "text", "text": "ok"})
+    async with ScriptedServer([first, done], pages={}) as server:
+        client = AnthropicClient("m", "k", base_url=server.url, thinking=THINK)
+        await client.send(HI)
+        await client.send([*HI, CALLED, ANSWERED])
+        await client.aclose()
+
+        body = server.chats[1].json
+    assert body["messages"][1] == {"role": "assistant", "content": [*THOUGHTS, USE]}
+    assert body["thinking"] == THINK
+
+
+async def test_calls_whose_thinking_nobody_knows_go_on_without():
+    async with ScriptedServer([message({"type": "text", "text": "ok"})], pages={}) as server:
+        client = AnthropicClient("m", "k", base_url=server.url, thinking=THINK)
+        await client.send([*HI, CALLED, ANSWERED])
+        await client.aclose()
+
+        body = server.chats[0].json
+    assert body["messages"][1] == {"role": "assistant", "content": [USE]}
+    assert "thinking" not in body
+
+
 async def test_a_body_of_the_protocol_goes_out_as_it_is():
     body = {
         "model": "theirs",

@@ -12,6 +12,7 @@ from forge.clients.event_exchange import ANTHROPIC, exchange
 from forge.clients.model_client import ModelClient
 from forge.clients.openai_compat import ALL_CHOICES
 from forge.clients.retries import Retries
+from forge.clients.thoughts import Thoughts
 from forge.clients.transport import Timeouts
 from forge.clients.urls import join, parse_url
 from forge.core.capabilities import Capabilities
@@ -35,7 +36,9 @@ class AnthropicClient(ModelClient):
     ``prompt_caching`` marks the end of tools and system prompt as cacheable. ``max_retries`` counts further tries
     after 408, 409, 429, 5xx or a lost connection, before anything was generated.
 
-    A forced call is a ``tool_choice``, which cannot be combined with thinking: thinking wins.
+    A forced call is a ``tool_choice``, which cannot be combined with thinking: thinking wins. The same goes for
+    sampling values that the API refuses beside ``thinking``; ``thinking`` itself is left out where its budget exceeds
+    a request's ``max_tokens``. Calls whose ids come back get the signed thinking again that they came with.
 
     Raises:
         MultipleCredentialsError: more than one of ``api_key``, ``default_headers`` and the URL holds a credential.
@@ -68,6 +71,7 @@ class AnthropicClient(ModelClient):
             retries=Retries(limit=max_retries),
         )
         self.model = model
+        self._thoughts = Thoughts()
         self._official = base.host == parse_url(OFFICIAL_ROOT).host
         self._defaults = Defaults(
             max_tokens=max_tokens,
@@ -114,9 +118,10 @@ class AnthropicClient(ModelClient):
             raise MissingCredentialError("Anthropic")
         if not self.model and not request.model and not isinstance(request, VerbatimRequest):
             raise MissingModelError
-        body = encode_request(request, self._defaults, model=self.model)
+        body = encode_request(self._thoughts.returned(request), self._defaults, model=self.model)
         url = join(self._base, "/v1/messages")
-        return exchange(self._transport, url, body, headers, stream=request.stream, answers=ANTHROPIC)
+        batches = exchange(self._transport, url, body, headers, stream=request.stream, answers=ANTHROPIC)
+        return self._thoughts.noted(batches)
 
     def _verbatim(self, body: dict[str, Any] | None, *, stream: bool) -> Request | None:
         return VerbatimRequest(messages=(), stream=stream, body=body) if body is not None else None

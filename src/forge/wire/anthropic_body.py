@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from forge.core.request import Protocol, Request, Tool, ToolChoice
 from forge.wire.anthropic_messages import encode_messages, split_system, system_blocks
 from forge.wire.json_text import dumps, loads
+from forge.wire.signed_thinking import default_thinking, lost_its_thoughts, thinks, without_sampling
 
 CONTROL_KEYS = frozenset({"extra_headers", "extra_body", "extra_query", "timeout"})
 """Keys by which SDKs are told things that are no part of a body."""
@@ -93,7 +94,10 @@ def encode_request(request: Request, defaults: Defaults | None = None, *, model:
             fields["tool_choice"] = choice
     if request.stream:
         fields["stream"] = True
-    fields["messages"] = encode_messages(messages)
+    turns = encode_messages(messages)
+    if lost_its_thoughts(fields.get("thinking"), turns):
+        del fields["thinking"]
+    fields["messages"] = turns
     return dumps(fields)
 
 
@@ -136,11 +140,11 @@ def _options(given: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
         fields["metadata"] = {"user_id": user}
     if given.get("service_tier") in _OWN_TIERS:
         fields["service_tier"] = given["service_tier"]
-    thinking = given.get("thinking", defaults.thinking)
+    thinking = given.get("thinking", default_thinking(defaults.thinking, fields["max_tokens"]))
     if thinking is not None:
         fields["thinking"] = thinking
     fields.update({n: v for n, v in given.items() if n not in _READ_HERE and n not in _NOT_THERE})
-    return fields
+    return without_sampling(fields) if "thinking" not in given and thinks(thinking) else fields
 
 
 def unsupported(request: Request) -> tuple[str, ...]:
@@ -167,9 +171,11 @@ def _tool_choice(request: Request, given: Mapping[str, Any], defaults: Defaults)
         choice = _converted(request.tool_choice)
     elif defaults.tool_choice is not None:
         choice = dict(defaults.tool_choice)
-    thinking = given.get("thinking", defaults.thinking)
-    thinks = isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
-    if thinks and choice is not None and choice.get("type") in ("any", "tool"):
+    if (
+        thinks(given.get("thinking", defaults.thinking))
+        and choice is not None
+        and choice.get("type") in ("any", "tool")
+    ):
         # The API refuses to think and to be forced at the same time.
         choice = {"type": "auto"}
     if given.get(_SINGLE) is False:
