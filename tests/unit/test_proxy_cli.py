@@ -3,7 +3,8 @@ import re
 import pytest
 
 from forge._version import __version__
-from forge.proxy.cli import command, main
+from forge.proxy.cli import main
+from forge.proxy.launch import command
 from forge.proxy.options import settings_of
 
 
@@ -35,7 +36,7 @@ def test_examples_in_the_help_are_accepted(capsys):
     assert examples
     for arguments in examples:
         context = command.make_context("x", list(arguments))
-        assert context.params["backend_url"] or context.params["backend"]
+        assert any(context.params[name] for name in ("backend_url", "backend", "profile"))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ def test_examples_in_the_help_are_accepted(capsys):
             "--inject-respond-tool",
             id="policy-contradiction",
         ),
+        pytest.param(["--serialize", "--no-serialize"], "--no-serialize", id="both-of-a-pair"),
         pytest.param(["--backend-url", "http://u:s3cret@h:99999"], "--backend-url", id="url-port"),
     ],
 )

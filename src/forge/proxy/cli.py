@@ -1,84 +1,56 @@
-"""The command line: flags in, a :class:`Settings` out, an exit code back."""
+"""The command line: which of the commands is meant, and an exit code from whatever comes of it."""
 
 from __future__ import annotations
 
 import io
-import logging
 import os
-import re
 import sys
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import click
 
-from forge.proxy.limit_options import shown
-from forge.proxy.option_groups import GroupedCommand, option
-from forge.proxy.options import OPTIONS, settings_of
-from forge.proxy.settings import Settings, SettingsError
 
-_EXAMPLES = """
-python -m forge.proxy --backend-url http://localhost:8080
-python -m forge.proxy --backend-url http://localhost:8080 --backend llamaserver --port 8081
-python -m forge.proxy --backend embedded
-python -m forge.proxy --backend llamaserver --gguf model.gguf --extra-flags -t 8
-OPENAI_BASE_URL=http://localhost:8081/v1 your-agent
-"""
+def _launch() -> click.Command:
+    from forge.proxy.launch import command
+
+    return command
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from forge._version import __version__
+def _init() -> click.Command:
+    from forge.proxy.init_command import command
 
-        click.echo(__version__)
-        ctx.exit()
+    return command
 
 
-_OTHER = (
-    option(
-        "Other",
-        "--version",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        in_profile=False,
-        callback=_version,
-        help="Print the version.",
-    ),
-)
+def _check() -> click.Command:
+    from forge.proxy.check_command import command
+
+    return command
 
 
-@click.command(
-    cls=GroupedCommand,
-    examples=_EXAMPLES,
-    params=[*OPTIONS, *_OTHER],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-def command(**flags: Any) -> int:
-    """Serve an OpenAI-compatible API whose tool calls are checked, mended and asked for again.
+_COMMANDS: Final[dict[str, Callable[[], click.Command]]] = {"init": _init, "check": _check}
+"""Commands by the first word; without one of these the proxy is launched."""
 
-    Point a client's base URL at the proxy and the proxy at a model server. Calls that the model wrote as text,
-    that name an unknown tool or that break a tool's schema never reach the client as they are.
-    """
-    try:
-        settings = settings_of(flags)
-    except SettingsError as error:
-        raise click.UsageError(_flagged(str(error))) from error
-    _log_to_stderr(verbose=settings.verbose)
 
-    # Late: --help, --version and bad flags need none of it.
-    from forge.proxy.announce import announce
-    from forge.proxy.lifecycle import Screen, run
-
-    return run(settings, Screen(announce, lambda line: click.echo(line, err=True)))
+def program() -> str:
+    """How the user calls this program."""
+    name = Path(sys.argv[0]).stem
+    return name if name.startswith("forge") else "python -m forge.proxy"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; a wrong flag costs one line and exit code 2."""
     _secure_standard_streams()
+    words = sys.argv[1:] if argv is None else argv
+    name = words[0] if words and words[0] in _COMMANDS else ""
+    command = _COMMANDS.get(name, _launch)()
+    called = f"{program()} {name}".rstrip()
     try:
-        result = command.main(args=argv, prog_name="python -m forge.proxy", standalone_mode=False)
+        result = command.main(args=words[1:] if name else words, prog_name=called, standalone_mode=False)
     except click.UsageError as error:
-        click.echo(f"error: {' '.join(error.format_message().split())} (see --help)", err=True)
+        click.echo(f"error: {' '.join(error.format_message().split())} (see {called} --help)", err=True)
         return 2
     except click.Abort:
         return 130
@@ -104,23 +76,3 @@ def _secure_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _flagged(message: str) -> str:
-    """A settings error in the words of the command line: ``max_retries`` is ``--max-retries`` there."""
-    message = shown(message)
-    for name in sorted(Settings.__dataclass_fields__, key=len, reverse=True):
-        if "_" in name:
-            message = message.replace(name, "--" + name.replace("_", "-"))
-    return re.sub(r"\bbackend='(\w+)'", r"--backend \1", message)
-
-
-def _log_to_stderr(*, verbose: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s [%(name)s] %(levelname)s: %(message)s", "%H:%M:%S"))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.WARNING)
-    logging.getLogger("forge").setLevel(logging.DEBUG if verbose else logging.WARNING)
-    for talkative in ("forge.proxy", "forge.serving"):  # what is served, and how far a model is loaded
-        logging.getLogger(talkative).setLevel(logging.DEBUG if verbose else logging.INFO)

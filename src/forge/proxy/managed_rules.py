@@ -12,7 +12,7 @@ MANAGEABLE: Final = frozenset({"llamaserver", "llamafile", "vllm", "ollama"})
 """Backends that Forge starts, or attaches to as with Ollama, where no URL is given."""
 BUDGET_MODES: Final = ("backend", "manual", "forge-full", "forge-fast")
 
-_IDENTITY: Final = {"llamaserver": "gguf", "llamafile": "gguf", "vllm": "model_path", "ollama": "model"}
+IDENTITY: Final = {"llamaserver": "gguf", "llamafile": "gguf", "vllm": "model_path", "ollama": "model"}
 _LLAMA_FLAGS: Final = ("--host", "--port", "-m", "--model", "-c", "--ctx-size")
 _OWN_FLAGS: Final = {
     "llamaserver": _LLAMA_FLAGS,
@@ -29,7 +29,7 @@ def managed_fault(settings: Settings) -> str | None:
 
 
 def _wrong_identity(settings: Settings) -> str | None:
-    wanted = _IDENTITY[settings.kind]
+    wanted = IDENTITY[settings.kind]
     if not getattr(settings, wanted):
         also = f"{wanted} (or backend_url, for a server that runs already)"
         return f"backend={settings.kind!r} requires {also}"

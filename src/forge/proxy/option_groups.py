@@ -21,11 +21,22 @@ class NonBlank(click.ParamType[str | None]):
 
 
 class GroupedOption(click.Option):
-    """An option with a heading. ``in_profile`` says whether a profile may hold it, under its parameter's name."""
+    """An option with a heading. ``in_profile`` says whether a profile may hold it, under its parameter's name.
 
-    def __init__(self, *args: Any, group: str = "Other", in_profile: bool = True, **kwargs: Any) -> None:
+    ``toml_types``: what it is there, in words and as Python types, where that does not follow from the option.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        group: str = "Other",
+        in_profile: bool = True,
+        toml_types: tuple[str, tuple[type, ...]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.group = group
         self.in_profile = in_profile
+        self.toml_types = toml_types
         super().__init__(*args, **kwargs)
 
 
@@ -42,6 +53,10 @@ class GroupedCommand(click.Command):
         if not any(REST in param.opts for param in self.params):
             return super().parse_args(ctx, args)
         place = args.index(REST) if REST in args else len(args)
+        for param in self.params:
+            both = (param.opts[0], *param.secondary_opts[:1])
+            if len(both) == 2 and set(both) <= set(args[:place]):
+                raise click.UsageError(f"{' and '.join(both)} cannot be combined", ctx)
         left = super().parse_args(ctx, args[:place])
         name = REST.removeprefix("--").replace("-", "_")
         if ctx.params.get(name) is not None:

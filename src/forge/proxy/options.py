@@ -10,17 +10,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from forge.proxy.backend_options import BACKEND_OPTIONS
 from forge.proxy.guard_options import GUARD_OPTIONS
 from forge.proxy.key_files import read_key
 from forge.proxy.limit_options import LIMIT_OPTIONS, limits_of
 from forge.proxy.listen_options import LISTEN_OPTIONS
+from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.option_groups import GroupedOption, option
 from forge.proxy.settings import Settings
 
 LOG_OPTIONS: Final[tuple[GroupedOption, ...]] = (
-    option("Log", "--verbose", "-v", is_flag=True, help="Log in detail."),
+    option("Log", "--verbose", "-v", is_flag=True, help="Same as --log-level debug."),
+    option(
+        "Log",
+        "--log-level",
+        type=click.Choice(LOG_LEVELS),
+        help="How much goes to the log (standard error). info, the default: one line for each request.",
+    ),
+    option(
+        "Log",
+        "--log-format",
+        type=click.Choice(LOG_FORMATS),
+        default="text",
+        show_default=True,
+        help="json: one JSON object a line, also what is printed at the start.",
+    ),
 )
+LOG_NAMES: Final = frozenset(str(each.name) for each in LOG_OPTIONS)
+"""Settings of the log are no configuration: they may stand beside a profile, and choose nothing by themselves."""
 OPTIONS: Final[tuple[GroupedOption, ...]] = (
     *BACKEND_OPTIONS,
     *LISTEN_OPTIONS,
@@ -36,11 +55,11 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: they contradict each other, one is out of range, or a file they name cannot be read.
     """
-    fields = dict(values)
+    fields = {str(each.name): values[str(each.name)] for each in OPTIONS}
     for name in ("backend_api_key", "api_key"):
         path = fields.pop(f"{name}_file")
         if path is not None:
-            fields[name] = read_key(Path(path))
+            fields[name] = read_key(Path(path).expanduser())
     fields["rescue"] = not fields.pop("no_rescue")
     fields["constrain"] = not fields.pop("no_constrain")
     settings = Settings(limits=limits_of(fields), **fields)

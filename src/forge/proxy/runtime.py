@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge.clients.backend import Backend
 from forge.core.capabilities import Capabilities
 from forge.errors import ForgeError, ServerStartError
 from forge.proxy.app import create_app
@@ -58,6 +59,12 @@ class Runtime:
         """The log of the model server that this proxy started; None where it started none."""
         owned = self.embedded or self.managed
         return owned.log_path if owned is not None else None
+
+    @property
+    def backend(self) -> Backend:
+        """The client that speaks to the backend; there is one once ``open`` got that far."""
+        assert self._service is not None, "open() comes first"
+        return self._service.backend
 
     @property
     def backend_url(self) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
 from forge.proxy.limits import Limits
+from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.managed_rules import MANAGEABLE, managed_fault
 
 CAPABILITIES = ("native", "prompt")
@@ -26,6 +27,10 @@ LOCAL_BACKENDS = frozenset({"embedded"})
 
 class SettingsError(ValueError):
     """The settings contradict each other or one is out of range; the message says which."""
+
+
+class ExposureError(SettingsError):
+    """All is right but for a missing key for callers. It may come from the environment, so it is told apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +69,19 @@ class Settings:
     allow_anonymous: bool = False
     wait: bool = False
     verbose: bool = False
+    log_format: str = "text"
+    log_level: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     @property
     def kind(self) -> str:
         """The backend's kind; a URL without one means any OpenAI-shaped server."""
         return self.backend or "openai"
+
+    @property
+    def level(self) -> str:
+        """From which level on the log is written."""
+        return self.log_level or ("debug" if self.verbose else "info")
 
     @property
     def embedded(self) -> bool:
@@ -150,6 +162,10 @@ class Settings:
             raise SettingsError(f"backend_capability must be one of: {', '.join(CAPABILITIES)}")
         if self.backend_capability == "prompt" and self.kind not in PROMPTABLE:
             raise SettingsError(f"backend_capability 'prompt' is not for backend={self.kind!r}")
+        if self.log_format not in LOG_FORMATS:
+            raise SettingsError(f"log_format must be one of: {', '.join(LOG_FORMATS)}")
+        if self.log_level not in {None, *LOG_LEVELS}:
+            raise SettingsError(f"log_level must be one of: {', '.join(LOG_LEVELS)}")
         if self.text_policy not in TEXT_POLICIES:
             raise SettingsError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
         if self.inject_respond_tool and self.text_policy in {"nudge", "trust"}:
@@ -165,11 +181,11 @@ class Settings:
         if self.api_key is not None or self.allow_anonymous:
             return
         if not is_loopback(self.host):
-            raise SettingsError(
+            raise ExposureError(
                 f"host {self.host} can be reached from other machines: set an api_key for callers, or allow_anonymous"
             )
         if self.backend_api_key is not None:
-            raise SettingsError(
+            raise ExposureError(
                 "backend_api_key would be spent by anyone who can reach the port: set an api_key for callers, or allow_anonymous"
             )
 

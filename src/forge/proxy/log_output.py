@@ -1,0 +1,98 @@
+"""How the command's log is written: lines for people, or one JSON object a line.
+
+Nothing that a client or a backend sent can forge a line: control characters are escaped. The configured keys are
+replaced wherever they turn up.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TALKATIVE: Final = ("forge.proxy", "forge.serving")
+"""What is served, and how far a model is loaded; of everything else only warnings are wanted."""
+
+
+class _Safe(logging.Formatter):
+    """Masks secrets in whatever is written."""
+
+    def __init__(self, *args: Any, secrets: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._secrets = tuple(secrets)
+
+    def masked(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+class TextFormatter(_Safe):
+    """``12:00:00 [forge.proxy] INFO: message``; a traceback follows on lines of its own."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__("%(asctime)s [%(name)s] %(levelname)s: %(message)s", "%H:%M:%S", secrets=secrets)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """The line without its traceback, in one line."""
+        return _CONTROL.sub(_escaped, super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The whole entry."""
+        return self.masked(super().format(record))
+
+
+class JsonFormatter(_Safe):
+    """One object a line: ``time`` (UTC), ``level``, ``logger``, ``message``, what the record adds, ``exception``."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__(secrets=secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The whole entry."""
+        entry: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json_line(entry, self.masked)
+
+
+def json_line(entry: dict[str, Any], masked: Any = str) -> str:
+    """``entry`` as one line of ASCII, so that no reader sees a line's end in it."""
+    return str(masked(json.dumps(entry, default=str)))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def set_up_logging(
+    style: str, level: str, secrets: Iterable[str | None] = (), stream: TextIO | None = None
+) -> None:
+    """Send the log of this process to ``stream`` (standard error), from ``level`` on.
+
+    ``style`` is one of :data:`LOG_FORMATS`, ``level`` one of :data:`LOG_LEVELS`.
+    """
+    # A shorter one would turn up in every other word.
+    known = sorted({secret for secret in secrets if secret and len(secret) >= 4}, key=len, reverse=True)
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter(known) if style == "json" else TextFormatter(known))
+    number = logging.getLevelNamesMapping()[level.upper()]
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(max(number, logging.WARNING))
+    logging.getLogger("forge").setLevel(number if number < logging.INFO else max(number, logging.WARNING))
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(number)

@@ -1,0 +1,90 @@
+import sys
+
+import click
+import pytest
+
+from forge.proxy.launch import chosen_settings, command
+from forge.proxy.profile_store import profile_path, write_profile
+
+PROFILE = 'schema_version = 1\nbackend_url = "http://from-profile"\nport = 9000\n'
+
+
+@pytest.fixture(autouse=True)
+def own_profiles(monkeypatch, tmp_path):
+    if sys.platform != "linux":
+        pytest.skip("XDG_CONFIG_HOME")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+def chosen(*arguments):
+    return chosen_settings(command.make_context("x", list(arguments)))
+
+
+def test_a_profile_by_name_and_by_path(tmp_path):
+    write_profile(profile_path("work"), PROFILE)
+    (tmp_path / "own.toml").write_text(PROFILE)
+    for arguments in (("--profile", "work"), ("--config", str(tmp_path / "own.toml"))):
+        settings = chosen(*arguments)
+        assert (settings.backend_url, settings.port) == ("http://from-profile", 9000)
+
+
+@pytest.mark.parametrize("arguments", [[], ["-v"], ["--log-format", "json"]])
+def test_nothing_said_is_the_default_profile(arguments):
+    write_profile(profile_path("default"), PROFILE)
+    settings = chosen(*arguments)
+    assert settings.port == 9000
+    assert settings.verbose == (arguments == ["-v"])
+
+
+def test_flags_alone_read_no_profile():
+    write_profile(profile_path("default"), PROFILE)
+    assert chosen("--backend-url", "http://h").port == 8081
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--port", "1"],
+        ["--port=1"],
+        ["--no-rescue"],
+        ["--backend-api-key", "k"],
+        ["--config", "x"],
+        ["--extra-flags", "-t"],
+    ],
+)
+def test_a_profile_is_whole(more):
+    write_profile(profile_path("work"), PROFILE)
+    with pytest.raises(click.UsageError, match="cannot be combined"):
+        chosen("--profile", "work", *more)
+
+
+def test_flags_of_the_log_may_stand_beside_a_profile():
+    write_profile(profile_path("work"), PROFILE)
+    settings = chosen("--profile", "work", "-v", "--log-format", "json")
+    assert (settings.level, settings.log_format) == ("debug", "json")
+
+
+def test_a_profile_that_is_not_there():
+    for arguments in ([], ["--profile", "work"], ["--config", "/none.toml"]):
+        with pytest.raises(click.UsageError) as caught:
+            chosen(*arguments)
+        assert ("init" in str(caught.value)) == (arguments == [])
+
+
+def test_a_wrong_profile_names_its_file():
+    write_profile(profile_path("work"), PROFILE.replace("9000", "99999"))
+    with pytest.raises(click.UsageError) as caught:
+        chosen("--profile", "work")
+    assert str(profile_path("work")) in str(caught.value)
+
+
+def test_a_key_and_its_file_exclude_one_another(tmp_path):
+    (tmp_path / "k").write_text("k")
+    with pytest.raises(click.UsageError, match="--api-key-file"):
+        chosen("--backend-url", "http://h", "--api-key", "a", "--api-key-file", str(tmp_path / "k"))
+
+
+def test_a_file_named_on_the_command_line_beats_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORGE_API_KEY", "from-environment")
+    (tmp_path / "k").write_text("from-file")
+    assert chosen("--backend-url", "http://h", "--api-key-file", str(tmp_path / "k")).api_key == "from-file"

@@ -1,0 +1,70 @@
+import io
+import json
+import logging
+
+import pytest
+
+from forge.proxy.log_output import JsonFormatter, TextFormatter, set_up_logging
+
+HOSTILE = "a\nb\x1b[2Jc\x85d\u2028e\x9b"
+
+
+def record(message, *arguments, **more):
+    made = logging.LogRecord("forge.proxy", logging.INFO, "f", 1, message, arguments, None)
+    vars(made).update(more)
+    return made
+
+
+def test_nothing_in_a_message_begins_a_line_or_moves_the_cursor():
+    line = TextFormatter().format(record("%s", HOSTILE))
+    assert line.isprintable()
+    assert line.endswith(r"a\nb\x1b[2Jc\x85d\u2028e\x9b")
+
+
+def test_a_json_line_holds_the_message_and_what_the_record_adds():
+    line = JsonFormatter().format(record("%s", HOSTILE, fields={"model": "ü", "tokens": 3}))
+    assert line.isascii()
+    assert line.isprintable()
+    entry = json.loads(line)
+    assert (entry["level"], entry["logger"], entry["message"]) == ("info", "forge.proxy", HOSTILE)
+    assert (entry["model"], entry["tokens"]) == ("ü", 3)
+    assert entry["time"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter, JsonFormatter])
+def test_keys_are_masked_in_messages_and_tracebacks(formatter):
+    error = ValueError("key s3cret-key")
+    failed = record("with %s", "s3cret-key", exc_info=(ValueError, error, None))
+    text = formatter(["s3cret-key"]).format(failed)
+    assert "s3cret" not in text
+    assert "ValueError" in text
+
+
+@pytest.fixture
+def restored():
+    names = ("", "forge", "forge.proxy", "forge.serving")
+    before = {name: logging.getLogger(name).level for name in names}
+    handlers = list(logging.getLogger().handlers)
+    yield
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
+    logging.getLogger().handlers[:] = handlers
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        pytest.param("debug", ["debug", "info", "warning", "other debug"], id="debug"),
+        pytest.param("info", ["info", "warning"], id="info"),
+        pytest.param("warning", ["warning"], id="warning"),
+        pytest.param("error", [], id="error"),
+    ],
+)
+def test_levels(restored, level, shown):
+    out = io.StringIO()
+    set_up_logging("json", level, (None, "s3cret"), out)
+    for name in ("debug", "info", "warning"):
+        logging.getLogger("forge.proxy").log(logging.getLevelNamesMapping()[name.upper()], name)
+    logging.getLogger("forge.clients.x").debug("other debug")
+    logging.getLogger("aiohttp").info("foreign")
+    assert [json.loads(line)["message"] for line in out.getvalue().splitlines()] == shown
