@@ -52,6 +52,7 @@ class Answer:
         self._arguments: dict[int, list[str]] = {}  # pieces: adding them up as they come would be quadratic
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []
+        self.thinks = False
         self.signed: list[Reasoning] = []
         """Signed blocks of thinking, up to the first that follows a text: with these the answer began."""
         self._block: list[str] = []
@@ -77,6 +78,7 @@ class Answer:
 
     def feed_reasoning(self, delta: ReasoningDelta) -> None:
         """Take a piece of thinking; only signed blocks are kept, since nobody asks for the others again."""
+        self.thinks = True
         self._block.append(delta.text)
         if not delta.signature and not delta.redacted:
             return

@@ -51,6 +51,7 @@ class Plan:
         self.request = request
         self.tools = functions
         self._policy = policy
+        self.hides_reasoning = policy.reasoning_replay == "none"
         self._demands_call = mode in ("required", "named")
         self.scans = self.guards and policy.rescue
         self.holds_text = self.guards and (self._demands_call or policy.rejects_bare_text)
@@ -85,6 +86,7 @@ class Plan:
         """Whether the backend's whole answer may be passed on byte for byte."""
         return (
             not self.respond_injected
+            and not self.hides_any_of(answer)
             and reason == answer.finish_reason
             and all(isinstance(segment, TextSegment) for segment in answer.segments)
             and answer.text == "".join(answer.raw_text)
@@ -94,6 +96,10 @@ class Plan:
                 for call, native in zip(verdict.calls, answer.native_calls, strict=True)
             )
         )
+
+    def hides_any_of(self, answer: Answer) -> bool:
+        """Whether the client does not get to see some of the backend's answer."""
+        return self.hides_reasoning and answer.thinks
 
     def unguarded(self) -> Plan:
         """The same plan with every guard off."""

@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
+
 TextPolicy: TypeAlias = Literal["auto", "nudge", "respond", "trust"]
 TEXT_POLICIES: tuple[str, ...] = get_args(TextPolicy)
 
@@ -22,6 +24,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     ``rescue``: calls written as text become calls. ``constrain``: the last attempt (and a ``tool_choice`` that
     the backend does not honour) may restrict decoding to the calls' schemas.
+
+    ``reasoning_replay``: which thinking passes, on answers here and on the history that a door sends: ``full`` all of
+    it, ``keep-last`` that of answers and of the last one in the history, ``none`` none.
     """
 
     max_retries: int = 3
@@ -30,6 +35,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     inject_respond_tool: bool = False
     rescue: bool = True
     constrain: bool = True
+    reasoning_replay: ReasoningReplay = "full"
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, naming the option."""
@@ -39,6 +45,8 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise ValueError("max_tool_errors must be nonnegative")
         if self.text_policy not in TEXT_POLICIES:
             raise ValueError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
+        if self.reasoning_replay not in REASONING_REPLAY_CHOICES:
+            raise ValueError(f"reasoning_replay must be one of: {', '.join(REASONING_REPLAY_CHOICES)}")
 
     @property
     def offers_respond(self) -> bool:

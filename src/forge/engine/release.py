@@ -14,8 +14,9 @@ from forge.engine.respond import MessageReader
 class Release:
     """Keeps account of what was shown and what is held back."""
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool, shows_reasoning: bool = True) -> None:
         self._live = live
+        self._shows_reasoning = shows_reasoning
         self._attempt = 0
         self._shown: list[str] = []
         self._held: list[TextDelta] = []
@@ -51,6 +52,8 @@ class Release:
 
     def reasoning(self, delta: ReasoningDelta) -> list[Output]:
         """Thinking is live in the first attempt; a later attempt's counts when the attempt is accepted."""
+        if not self._shows_reasoning:
+            return []
         if self._attempt > 1:
             self._held_reasoning.append(delta)
             return []

@@ -74,7 +74,9 @@ class Turn:
         self._answer: Answer | None = None
         self._first: Answer | None = None
         self._started: Started | None = None
-        self._release = Release(live=not self._plan.holds_text)
+        self._release = Release(
+            live=not self._plan.holds_text, shows_reasoning=not self._plan.hides_reasoning
+        )
         self.done = False
 
     @property
@@ -253,7 +255,8 @@ class Turn:
             CallReady(id=call.id or self._new_id(), name=call.name, arguments=call.arguments)
             for call in answer.native_calls
         ]
-        return [*outputs, self._finished(answer, answer.finish_reason, untouched=len(self._records) == 1)]
+        untouched = len(self._records) == 1 and not self._plan.hides_any_of(answer)
+        return [*outputs, self._finished(answer, answer.finish_reason, untouched=untouched)]
 
     def _bypass(self, answer: Answer, delta: Delta, error: Exception) -> list[Output]:
         """A guard raised ``error``: from here on the backend's answer passes through unguarded."""

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from forge.core.reasoning import REASONING_REPLAY_CHOICES
 from forge.engine.policy import TEXT_POLICIES
 from forge.proxy.option_groups import GroupedOption, option
 
@@ -48,5 +49,14 @@ GUARD_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         "--no-constrain",
         is_flag=True,
         help="Never constrain the last attempt to the tools' schemas.",
+    ),
+    option(
+        _GUARDS,
+        "--reasoning-replay",
+        type=click.Choice(REASONING_REPLAY_CHOICES),
+        default="full",
+        show_default=True,
+        help="Which thinking passes. full: all of it, as it came. keep-last: of the history only the last. none: "
+        "none, neither in the history nor in answers.",
     ),
 )

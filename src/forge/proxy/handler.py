@@ -14,7 +14,6 @@ from forge.clients.deadline import deadline
 from forge.clients.transport import Incoming
 from forge.core.drive import drive, new_call_id
 from forge.core.events import Finished, Retrying
-from forge.core.request import Request
 from forge.engine import Turn
 from forge.errors import ForgeError, StreamError
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
@@ -22,6 +21,7 @@ from forge.proxy.courier import returned_headers
 from forge.proxy.door import Door, Visible
 from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.gate import Head
+from forge.proxy.inbound import Inbound, inbound, is_guarded
 from forge.proxy.service import Service
 from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
 
@@ -30,17 +30,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger("forge.proxy")
 _EXPECTED = (ForgeError, TimeoutError)
-
-
-def is_guarded(request: Request) -> bool:
-    """Whether there is anything to guard: function tools that may be called, and one answer.
-
-    With several choices (``n``) there is no single conversation to correct, so they pass through.
-    """
-    if request.tool_choice is not None and request.tool_choice.mode == "none":
-        return False
-    several = bytes(request.options["n"]).strip() not in (b"1", b"null") if "n" in request.options else False
-    return not several and any(tool.kind == "function" for tool in request.tools)
 
 
 class InferenceEndpoint:
@@ -57,6 +46,13 @@ class InferenceEndpoint:
         try:
             body = await read_body(receive, service.settings.limits, head.content_length)
             request = service.with_model(door.decode(body))
+            asked = inbound(
+                request,
+                service.policy,
+                body=body,
+                headers=scope["headers"],
+                credentials=service.credentials(head.credentials, door.key_slot),
+            )
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
@@ -75,7 +71,7 @@ class InferenceEndpoint:
                 len(request.tools),
                 is_guarded(request),
             )
-        exchange = _Exchange(door, service, request, body, head)
+        exchange = _Exchange(door, service, asked, head.caller)
         if request.stream:
             await exchange.stream(receive, send)
         else:
@@ -85,18 +81,13 @@ class InferenceEndpoint:
 class _Exchange:
     """One admitted request and the two ways to answer it."""
 
-    def __init__(self, door: Door, service: Service, request: Request, body: bytes, head: Head) -> None:
+    def __init__(self, door: Door, service: Service, asked: Inbound, caller: str) -> None:
         self._door = door
         self._service = service
-        self._request = request
-        self._body = body
-        self._caller = head.caller
-        self._credentials = service.credentials(head.credentials, door.key_slot)
-        self._forwards = (
-            service.kind.forwards
-            and not is_guarded(request)
-            and not (request.tools and service.kind.may_call_unasked)
-        )
+        self._asked = asked
+        self._request = asked.request
+        self._caller = caller
+        self._forwards = asked.forwards_to(service.kind)
 
     async def whole(self, receive: Receive, send: Send) -> None:
         """Answer with one JSON document."""
@@ -169,8 +160,8 @@ class _Exchange:
 
     async def _turn(self) -> tuple[Turn, AsyncGenerator[Driven]]:
         backend = self._service.backend
-        turn = Turn(self._request, self._service.policy, await backend.capabilities(), new_id=new_call_id)
-        events = drive(turn, backend, self._credentials)
+        turn = Turn(self._request, self._asked.policy, await backend.capabilities(), new_id=new_call_id)
+        events = drive(turn, backend, self._asked.credentials)
         return turn, cast("AsyncGenerator[Driven]", events)
 
     # -- the pass-through road ------------------------------------------------------------------------------
@@ -178,8 +169,11 @@ class _Exchange:
     @asynccontextmanager
     async def _forwarded(self) -> AsyncIterator[Incoming]:
         courier = self._service.courier
-        body = await self._service.forwarded_body(self._request, self._body)
-        async with courier.send("POST", self._door.path, body=body, headers=self._credentials) as answer:
+        asked = self._asked
+        body = await self._service.forwarded_body(asked.request, asked.body, changed=asked.changed)
+        async with courier.send(
+            "POST", self._door.path, body=body, headers=self._asked.credentials
+        ) as answer:
             yield answer
 
     async def _forward_whole(self, send: Send) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from forge.core.reasoning import ReasoningReplay
 from forge.engine.policy import TextPolicy
 from forge.proxy.lifecycle import loop_factory, why
 from forge.proxy.limits import Limits
@@ -41,6 +42,7 @@ class ProxyServer:
         backend_capability: ``native``, or ``prompt`` to describe tools in the prompt.
         inject_respond_tool: offer a ``respond`` tool and demand a call.
         backend_timeout: seconds of silence after which a backend call fails.
+        reasoning_replay: which thinking passes, in answers and in the history: full, keep-last or none.
         backend_api_key: the key that the backend gets.
         text_policy: when plain text is an answer: auto, nudge, respond or trust.
         constrain: whether the last attempt may be constrained to the tools' schemas.
@@ -70,6 +72,7 @@ class ProxyServer:
         backend_capability: str = "native",
         inject_respond_tool: bool = False,
         backend_timeout: float = 300.0,
+        reasoning_replay: ReasoningReplay = "full",
         backend_api_key: str | None = None,
         *,
         text_policy: TextPolicy = "auto",
@@ -78,26 +81,9 @@ class ProxyServer:
         allow_anonymous: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        self._settings = Settings(
-            backend_url=backend_url,
-            backend=backend,
-            model=model,
-            **_started_server(gguf, model_path, backend_port, budget_mode, budget_tokens, extra_flags),
-            host=host,
-            port=port,
-            max_retries=max_retries,
-            max_tool_errors=max_tool_errors,
-            text_policy=text_policy,
-            inject_respond_tool=inject_respond_tool,
-            rescue=rescue_enabled,
-            constrain=constrain,
-            backend_capability=backend_capability,
-            backend_timeout=backend_timeout,
-            backend_api_key=(backend_api_key or "").strip() or None,
-            api_key=api_key,
-            allow_anonymous=allow_anonymous,
-            limits=limits or Limits(),
-        )
+        given = dict(locals())  # first of all: the parameters, which are settings of the same names
+        del given["self"]
+        self._settings = _settings(given)
         self._settings.check()
         self._lock = threading.Lock()
         self._running: _Running | None = None
@@ -138,23 +124,20 @@ class ProxyServer:
         self.stop()
 
 
-def _started_server(
-    gguf: str | Path | None,
-    model_path: str | Path | None,
-    port: int | None,
-    mode: str | None,
-    tokens: int | None,
-    flags: Sequence[str] | None,
-) -> dict[str, Any]:
-    """The fields of :class:`Settings` for a server that Forge starts."""
-    return {
-        "gguf": str(gguf) if gguf is not None else None,
-        "model_path": str(model_path) if model_path is not None else None,
-        "backend_port": port,
-        "budget_mode": mode,
-        "budget_tokens": tokens,
-        "extra_flags": tuple(flags or ()),
-    }
+def _settings(given: dict[str, Any]) -> Settings:
+    """The constructor's arguments as settings."""
+    fields = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__}
+    for name in ("gguf", "model_path"):
+        fields[name] = str(given[name]) if given[name] is not None else None
+    return Settings(
+        **fields
+        | {
+            "extra_flags": tuple(given["extra_flags"] or ()),
+            "rescue": given["rescue_enabled"],
+            "backend_api_key": (given["backend_api_key"] or "").strip() or None,
+            "limits": given["limits"] or Limits(),
+        }
+    )
 
 
 class _Running:

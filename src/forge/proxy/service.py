@@ -13,6 +13,7 @@ from forge.engine.policy import Policy
 from forge.proxy.backends import KINDS
 from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
+from forge.proxy.overrides import BODY_FIELD
 from forge.proxy.settings import Settings
 from forge.proxy.slots import Slots
 from forge.wire.openai import mended_messages, top_level_fields
@@ -37,10 +38,11 @@ class Service:
             return msgspec.structs.replace(request, model=self.settings.model)
         return request
 
-    async def forwarded_body(self, request: Request, body: bytes) -> bytes:
+    async def forwarded_body(self, request: Request, body: bytes, *, changed: bool = False) -> bytes:
         """The caller's own bytes for the pass-through road; changed in them is only what the backend would refuse.
 
-        That is the model, where it must be given another one, and earlier calls whose arguments are not JSON.
+        That is the model, where it must be given another one, and earlier calls whose arguments are not JSON. Where
+        ``request`` is ``changed`` its messages are sent, and nothing of what the body says to Forge alone.
 
         Raises:
             ForgeError: the backend only knows its own model, and cannot be asked for its name.
@@ -50,11 +52,12 @@ class Service:
             model = (await self.backend.capabilities()).model
         elif request.model != model:
             model = None
-        messages = mended_messages(request.messages)
+        messages = mended_messages(request.messages, always=changed)
         if model is None and messages is None:
             return body
         fields = top_level_fields(body)
         given = dict(fields)
+        fields.pop(BODY_FIELD, None)
         if messages is not None:
             fields["messages"] = msgspec.Raw(messages)
         named = bytes(fields.get("model", b"null"))
@@ -82,4 +85,5 @@ def policy_of(settings: Settings) -> Policy:
         inject_respond_tool=settings.inject_respond_tool,
         rescue=settings.rescue,
         constrain=settings.constrain,
+        reasoning_replay=settings.reasoning_replay,
     )

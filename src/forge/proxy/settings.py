@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
 from forge.proxy.limits import Limits
 from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
@@ -62,6 +63,7 @@ class Settings:
     inject_respond_tool: bool = False
     rescue: bool = True
     constrain: bool = True
+    reasoning_replay: ReasoningReplay = "full"
     backend_capability: str = "native"
     backend_timeout: float = 300.0
     backend_api_key: str | None = field(default=None, repr=False)
@@ -168,6 +170,8 @@ class Settings:
             raise SettingsError(f"log_level must be one of: {', '.join(LOG_LEVELS)}")
         if self.text_policy not in TEXT_POLICIES:
             raise SettingsError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
+        if self.reasoning_replay not in REASONING_REPLAY_CHOICES:
+            raise SettingsError(f"reasoning_replay must be one of: {', '.join(REASONING_REPLAY_CHOICES)}")
         if self.inject_respond_tool and self.text_policy in {"nudge", "trust"}:
             raise SettingsError(f"inject_respond_tool contradicts text_policy={self.text_policy!r}")
 

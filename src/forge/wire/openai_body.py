@@ -127,11 +127,14 @@ def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes | Raw]:
     return encoded
 
 
-def mended_messages(messages: Iterable[ChatMessage]) -> bytes | None:
-    """The JSON array of a caller's messages where a call in them had to be mended; None where they may stay."""
+def mended_messages(messages: Iterable[ChatMessage], *, always: bool = False) -> bytes | None:
+    """The JSON array of a caller's messages where a call in them had to be mended; None where they may stay.
+
+    ``always``: also where none had to be.
+    """
     messages = tuple(messages)
     callers = (m for m in messages if m.raw is not None and m.protocol is Protocol.OPENAI)
-    if all(_sound(message, message.raw or Raw()) for message in callers):
+    if not always and all(_sound(message, message.raw or Raw()) for message in callers):
         return None
     return b"[%b]" % b",".join(encode_messages(messages))
 

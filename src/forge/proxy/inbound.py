@@ -1,0 +1,70 @@
+"""One request as the proxy will serve it: what its door read, under the policy that it runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from forge.core.request import Request
+from forge.engine import Policy
+from forge.proxy.backends import BackendKind
+from forge.proxy.overrides import overridden
+from forge.wire.reasoning_history import with_reasoning
+
+
+class Inbound(Struct, frozen=True, kw_only=True):
+    """``body`` is what the caller sent; ``changed`` when ``request`` is no longer the same."""
+
+    request: Request
+    policy: Policy
+    body: bytes
+    credentials: Mapping[str, str]
+    changed: bool = False
+
+    def forwards_to(self, kind: BackendKind) -> bool:
+        """Whether body and answer may pass as bytes: nothing in them is guarded, withheld or kept from happening."""
+        if not kind.forwards or is_guarded(self.request):
+            return False
+        if has_several_choices(self.request):
+            return True
+        return self.policy.reasoning_replay != "none" and not (self.request.tools and kind.may_call_unasked)
+
+
+def inbound(
+    request: Request,
+    policy: Policy,
+    *,
+    body: bytes,
+    headers: Iterable[tuple[bytes, bytes]],
+    credentials: Mapping[str, str],
+) -> Inbound:
+    """``request`` under its own policy: the proxy's with what the request says about it.
+
+    Raises:
+        RequestError: what it says cannot be.
+    """
+    policy, asked = overridden(policy, request, headers)
+    if policy.reasoning_replay != "full":
+        messages = with_reasoning(asked.messages, policy.reasoning_replay)
+        if messages != asked.messages:
+            asked = msgspec.structs.replace(asked, messages=messages)
+    return Inbound(
+        request=asked, policy=policy, body=body, credentials=credentials, changed=asked is not request
+    )
+
+
+def is_guarded(request: Request) -> bool:
+    """Whether there is anything to guard: function tools that may be called, and one answer.
+
+    With several choices (``n``) there is no single conversation to correct, so they pass through.
+    """
+    if request.tool_choice is not None and request.tool_choice.mode == "none":
+        return False
+    return not has_several_choices(request) and any(tool.kind == "function" for tool in request.tools)
+
+
+def has_several_choices(request: Request) -> bool:
+    """Whether more than one answer was asked for."""
+    return bytes(request.options["n"]).strip() not in (b"1", b"null") if "n" in request.options else False
