@@ -11,7 +11,7 @@ from forge.dialects import ReplyScanner, parse_tool_calls
 
 CASES = [
     json.loads(line)
-    for name in ("cases.jsonl", "own_cases.jsonl", "variant_cases.jsonl")
+    for name in ("cases.jsonl", "own_cases.jsonl", "variant_cases.jsonl", "fresh_cases.jsonl")
     for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()
     if line
 ]
@@ -86,7 +86,7 @@ def test_pieces_give_the_same_segments(case):
 def test_a_cut_text_gives_no_call_that_the_whole_text_does_not_hold(case):
     text = case["text"]
     allowed = [call for calls in accepted(case) for call in calls]
-    most = 60 if case["id"].startswith("own") else 300
+    most = 300 if case["id"].startswith("pub") else 60
     stops = sorted(random.Random(1).sample(range(len(text) + 1), min(most, len(text) + 1)))
     for stop in stops:
         for call in plain(parse_tool_calls(text[:stop], case["tools"]).calls):

@@ -166,6 +166,7 @@ BARE = (
         seen_in="GLM-4-9b, GLM through proxies",
         openers=(Opener("{", Where.LINE, named=True),),
         read=_glued,
+        written_out=True,
         example='get_weather\n{"city": "Oslo"}',
     ),
     Notation(
@@ -174,6 +175,7 @@ BARE = (
         seen_in="Qwen2.5-Coder, small Llamas, xLAM, prompt-injected models",
         openers=(Opener("{", Where.LABEL), Opener("｛", Where.LABEL)),
         read=_json,
+        written_out=True,
         example='{"name": "get_weather", "arguments": {"city": "Oslo"}}',
     ),
     Notation(
@@ -182,6 +184,7 @@ BARE = (
         seen_in="Llama 3/4, xLAM, most models in prompt mode",
         openers=(Opener("[", Where.LABEL), Opener("［", Where.LABEL)),
         read=_list,
+        written_out=True,
         example="[get_weather(city='Oslo')]",
     ),
     Notation(
@@ -190,6 +193,7 @@ BARE = (
         seen_in="Raven, Gorilla, models in prompt mode",
         openers=(Opener("(", Where.LINE, named=True),),
         read=_source,
+        written_out=True,
         example="get_weather(city='Oslo')",
     ),
 )

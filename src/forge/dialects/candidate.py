@@ -66,6 +66,7 @@ class Candidate(Cursor):
         "quotable",
         "seen",
         "start",
+        "written_out",
     )
 
     def __init__(
@@ -78,6 +79,7 @@ class Candidate(Cursor):
         self.seen = seen
         self.notation = ""
         self.quotable = True
+        self.written_out = False
         self.hold = False
         """Nothing is final before the whole candidate is."""
         self._example: bool | None = None
@@ -90,7 +92,7 @@ class Candidate(Cursor):
     def example(self) -> bool:
         """Whether the text around says that this is no real call: it is read, then shown as it was written."""
         if self._example is None:
-            self._example = self.quotable and self.context.example()
+            self._example = self.quotable and self.context.example(written_out=self.written_out)
         return self._example
 
     def found(self, call: Found, start: int) -> None:

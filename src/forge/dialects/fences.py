@@ -198,6 +198,7 @@ FENCES = (
         seen_in="most chat-tuned models",
         openers=anywhere("```"),
         read=_fence,
+        written_out=True,
         plain=_plain_fence,
         example='```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
     ),

@@ -48,6 +48,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     (for openers that count anywhere).
     ``repeats``: an opener written several times in a row is read as if it stood there once.
     ``quotable``: the text before may turn it into an example (a sentence that ends in "like this:").
+    ``written_out``: people write it as well when they show a call, so a sentence that presents it makes it one.
     ``example`` is a call of ``get_weather`` with ``city`` Oslo as this notation writes it.
     """
 
@@ -58,6 +59,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     read: Reader
     example: str = ""
     quotable: bool = True
+    written_out: bool = False
     repeats: bool = False
     plain: Callable[[str, int], int] | None = None
 

@@ -186,6 +186,7 @@ class ReplyScanner:
                 self._candidate = Candidate(self._tape, start, self._tools, self._context, self._seen)
                 self._candidate.notation = notation.name
                 self._candidate.quotable = notation.quotable
+                self._candidate.written_out = notation.written_out
                 self._reader = notation.read(self._candidate)
                 return True
         return False
