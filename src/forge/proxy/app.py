@@ -24,16 +24,23 @@ from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.gate import Gate, Head
 from forge.proxy.handler import InferenceEndpoint
 from forge.proxy.openai_door import OpenAIDoor
+from forge.proxy.response_routes import response_routes
+from forge.proxy.response_store import ResponseStore
+from forge.proxy.responses_door import ResponsesDoor
 from forge.proxy.service import Service
 from forge.proxy.stream import JSON, cancelled_with_client, send_failure, send_json
 
 _log = logging.getLogger("forge.proxy")
 
 _OPENAI = OpenAIDoor()
+_RESPONSES = ResponsesDoor(ResponseStore(0))
 DOORS: dict[str, Door] = {
     "/v1/chat/completions": _OPENAI,
     "/chat/completions": _OPENAI,
+    "/v1/responses": _RESPONSES,
+    "/responses": _RESPONSES,
 }
+"""By path. What is stored belongs to one service, so its application has a Responses door of its own."""
 METADATA_PATHS = ("/v1/models", "/models", "/props", "/health", "/v1/health")
 """Read-only routes of the backend that are handed through as they are."""
 
@@ -51,16 +58,26 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
             if owns_service:
                 await service.aclose()
 
-    doors = {path: InferenceEndpoint(door, service) for path, door in DOORS.items()}
+    store = ResponseStore()
+    responses = ResponsesDoor(store)
+    doors = {
+        path: InferenceEndpoint(responses if door is _RESPONSES else door, service)
+        for path, door in DOORS.items()
+    }
     routes = [
         # For the methods they do not take, and for whoever asks the application for its routes.
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
+        *response_routes(store),
         Route("/forge/health", _health, methods=["GET"]),
         *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
     ]
     app = _GatedApp(
         routes=routes,
-        exception_handlers={HTTPException: _on_http_exception, Exception: _on_fault},
+        exception_handlers={
+            HTTPException: _on_http_exception,
+            HttpError: _on_refusal,
+            Exception: _on_fault,
+        },
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -127,6 +144,11 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     failure = describe(HttpError(error.status_code, sentence, code=_CODES.get(error.status_code)))
     body = error_body(request.scope["path"], failure)
     return Response(body, error.status_code, headers=error.headers, media_type="application/json")
+
+
+async def _on_refusal(request: Request, error: Exception) -> Response:
+    failure = describe(error)
+    return Response(error_body(request.scope["path"], failure), failure.status, media_type="application/json")
 
 
 async def _on_fault(request: Request, error: Exception) -> Response:

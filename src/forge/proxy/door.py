@@ -39,14 +39,20 @@ class Reply(ABC):
     def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
         """The whole answer of a request that did not ask for a stream."""
 
+    def fail(self, failure: Failure) -> bytes | None:  # noqa: ARG002 - for protocols that have a place for it
+        """What ends a stream in which the turn failed; None where that is the door's plain error event."""
+        return None
+
 
 class Door(ABC):
     """One inbound protocol. ``path`` is where the same request goes on a backend of the same protocol.
 
-    ``key_slot`` is the header in which its callers show their key.
+    ``key_slot`` is the header in which its callers show their key. ``forwards``: backends take its requests at
+    ``path`` as they are, so that one in which nothing is guarded may pass byte for byte.
     """
 
     path: str
+    forwards: bool = True
     key_slot: str = "authorization"
 
     @abstractmethod

@@ -18,7 +18,7 @@ from forge.engine import Turn
 from forge.errors import ForgeError, StreamError
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
 from forge.proxy.courier import returned_headers
-from forge.proxy.door import Door, Visible
+from forge.proxy.door import Door, Reply, Visible
 from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.gate import Head
 from forge.proxy.inbound import Inbound, inbound, is_guarded
@@ -87,7 +87,8 @@ class _Exchange:
         self._asked = asked
         self._request = asked.request
         self._caller = caller
-        self._forwards = asked.forwards_to(service.kind)
+        self._reply: Reply | None = None
+        self._forwards = door.forwards and asked.forwards_to(service.kind)
 
     async def whole(self, receive: Receive, send: Send) -> None:
         """Answer with one JSON document."""
@@ -109,7 +110,8 @@ class _Exchange:
                 failure = describe(error)
                 _log_error(error, failure)
                 if stream.started:
-                    await stream.fail(self._door.error_event(failure))
+                    event = self._reply.fail(failure) if self._reply is not None else None
+                    await stream.fail(self._door.error_event(failure) if event is None else event)
                 else:
                     await stream.refuse(failure, self._door.error_body(failure))
 
@@ -146,7 +148,7 @@ class _Exchange:
 
     async def _guarded_stream(self, stream: EventStream) -> None:
         turn, events = await self._turn()
-        reply = self._door.reply(self._request, turn)
+        reply = self._reply = self._door.reply(self._request, turn)
         async with aclosing(events):
             async for output in events:
                 if isinstance(output, Finished):

@@ -30,13 +30,7 @@ class OpenAIDoor(Door):
 
     def decode(self, body: bytes) -> Request:
         """Read a chat-completions body."""
-        # Fields that are only passed on are not decoded, so what they hold is looked at here.
-        if not body.isascii():
-            try:
-                body.decode()
-            except UnicodeDecodeError:
-                raise RequestError("the request body is not valid UTF-8") from None
-        return decode_request(body)
+        return decode_request(readable(body))
 
     def reply(self, request: Request, progress: Progress) -> Reply:
         """An encoder of chat-completions answers."""
@@ -44,14 +38,33 @@ class OpenAIDoor(Door):
 
     def error_body(self, failure: Failure) -> bytes:
         """``{"error": {"message", "type", "param", "code"}}``, or the backend's own such body."""
-        if failure.own_body is not None:
-            return failure.own_body
-        return encode_error(failure.message, kind=failure.type, param=failure.param, code=failure.code)
+        return error_body(failure)
 
     def error_event(self, failure: Failure) -> bytes:
         """The error body as one event; SDKs raise it. No ``[DONE]`` follows, since nothing is done."""
         # An event is one line of data, and a backend's own body may be pretty-printed.
         return encode_error_event(b" ".join(self.error_body(failure).splitlines()))
+
+
+def readable(body: bytes) -> bytes:
+    """``body``, if it is text: fields that are only passed on are not decoded, so what they hold is looked at here.
+
+    Raises:
+        RequestError: it is not UTF-8.
+    """
+    if not body.isascii():
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            raise RequestError("the request body is not valid UTF-8") from None
+    return body
+
+
+def error_body(failure: Failure) -> bytes:
+    """An error body as OpenAI's SDKs parse it, be it the backend's own."""
+    if failure.own_body is not None:
+        return failure.own_body
+    return encode_error(failure.message, kind=failure.type, param=failure.param, code=failure.code)
 
 
 class _OpenAIReply(Reply):
