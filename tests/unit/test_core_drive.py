@@ -6,7 +6,7 @@ import pytest
 
 from forge.clients.backend import Backend
 from forge.core.capabilities import Capabilities
-from forge.core.drive import drive
+from forge.core.drive import drive, drive_whole
 from forge.core.events import CallReady, Finish, Finished, TextDelta
 from forge.core.request import ChatMessage, Request, Text, Tool
 from forge.engine import Turn
@@ -46,11 +46,16 @@ class Scripted(Backend):
         return
 
 
-async def outputs_of(backend, **options):
-    return [output async for output in drive(Turn(REQUEST, **options), backend)]
+async def one_by_one(turn, backend):
+    return [output async for output in drive(turn, backend)]
 
 
-async def test_attempts_follow_one_another_until_one_is_accepted():
+@pytest.fixture(params=[one_by_one, drive_whole], ids=["one by one", "whole"])
+def outputs_of(request):
+    return lambda backend, **options: request.param(Turn(REQUEST, **options), backend)
+
+
+async def test_attempts_follow_one_another_until_one_is_accepted(outputs_of):
     backend = Scripted([TextDelta(UNKNOWN), STOP], [TextDelta(GOOD), STOP])
 
     outputs = await outputs_of(backend)
@@ -60,17 +65,17 @@ async def test_attempts_follow_one_another_until_one_is_accepted():
     assert (backend.attempts, backend.closed) == ([], 2)
 
 
-async def test_a_first_attempt_that_fails_is_the_callers_error():
+async def test_a_first_attempt_that_fails_is_the_callers_error(outputs_of):
     with pytest.raises(BackendError):
         await outputs_of(Scripted([BackendError(500, "broken")]))
 
 
-async def test_an_answer_without_an_end_is_an_error():
+async def test_an_answer_without_an_end_is_an_error(outputs_of):
     with pytest.raises(StreamError):
         await outputs_of(Scripted([TextDelta("half")]))
 
 
-async def test_a_later_attempt_that_fails_leaves_the_first_answer():
+async def test_a_later_attempt_that_fails_leaves_the_first_answer(outputs_of):
     outputs = await outputs_of(Scripted([TextDelta(UNKNOWN), STOP], [BackendError(500, "broken")]))
 
     assert "".join(output.text for output in outputs if isinstance(output, TextDelta)) == UNKNOWN
@@ -87,7 +92,7 @@ async def test_a_consumer_that_stops_closes_the_exchange():
     assert backend.closed == 1
 
 
-async def test_a_fault_of_a_guard_is_logged(caplog):
+async def test_a_fault_of_a_guard_is_logged(outputs_of, caplog):
     def no_id():
         raise RuntimeError("boom")
 
@@ -96,3 +101,12 @@ async def test_a_fault_of_a_guard_is_logged(caplog):
 
     assert outputs[0] == TextDelta(GOOD)
     assert ["RuntimeError: boom" in record.message for record in caplog.records] == [True]
+
+
+async def test_nothing_counts_behind_the_end_of_an_answer(outputs_of):
+    backend = Scripted([TextDelta(UNKNOWN), STOP, BackendError(500, "late")], [TextDelta(GOOD), STOP])
+
+    outputs = await outputs_of(backend)
+
+    assert [output.name for output in outputs if isinstance(output, CallReady)] == ["list_files"]
+    assert backend.attempts == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from forge.clients.attempt import Attempt, Batches
 from forge.clients.base import TokenUsage
 from forge.clients.credentials import credential_slots, static_headers
-from forge.clients.event_exchange import ANTHROPIC, exchange
+from forge.clients.event_exchange import ANTHROPIC, EventExchange
 from forge.clients.model_client import ModelClient
 from forge.clients.openai_compat import ALL_CHOICES
 from forge.clients.retries import Retries
@@ -16,7 +17,7 @@ from forge.clients.thoughts import Thoughts
 from forge.clients.transport import Timeouts
 from forge.clients.urls import join, parse_url
 from forge.core.capabilities import Capabilities
-from forge.core.events import Delta, Usage
+from forge.core.events import Usage
 from forge.core.request import Request
 from forge.errors import MissingCredentialError, MissingModelError
 from forge.wire.anthropic import Defaults, VerbatimRequest, encode_request
@@ -113,15 +114,22 @@ class AnthropicClient(ModelClient):
         request: Request,
         able: Capabilities,  # noqa: ARG002 - always the same
         headers: Mapping[str, str],
-    ) -> AsyncGenerator[list[Delta], None]:
+    ) -> Attempt:
         if self._official and not credential_slots(headers):
             raise MissingCredentialError("Anthropic")
         if not self.model and not request.model and not isinstance(request, VerbatimRequest):
             raise MissingModelError
         body = encode_request(self._thoughts.returned(request), self._defaults, model=self.model)
         url = join(self._base, "/v1/messages")
-        batches = exchange(self._transport, url, body, headers, stream=request.stream, answers=ANTHROPIC)
-        return self._thoughts.noted(batches)
+        exchange = EventExchange(
+            transport=self._transport,
+            url=url,
+            body=body,
+            headers=headers,
+            stream=request.stream,
+            answers=ANTHROPIC,
+        )
+        return Batches(self._thoughts.noted(exchange.batches()))
 
     def _verbatim(self, body: dict[str, Any] | None, *, stream: bool) -> Request | None:
         return VerbatimRequest(messages=(), stream=stream, body=body) if body is not None else None

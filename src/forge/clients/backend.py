@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Protocol, cast
 
+from forge.clients.attempt import Take
 from forge.core.capabilities import Capabilities
 from forge.core.events import Delta
 from forge.core.request import Request
@@ -39,6 +41,22 @@ class Backend(ABC):
             BackendUnreachableError: no connection, or it broke before anything was generated.
             StreamError: the stream ended without saying that it was finished.
         """
+
+    async def deliver(
+        self, request: Request, take: Take, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Run one model turn of which nobody sees anything before its end, and hand its deltas to ``take``.
+
+        The same as iterating over :meth:`exchange`. A backend may override it with something cheaper.
+
+        Raises:
+            As :meth:`exchange`; what came before an error was taken then.
+        """
+        async with aclosing(
+            cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
+        ) as deltas:
+            async for delta in deltas:
+                take(delta)
 
     @abstractmethod
     async def aclose(self) -> None:

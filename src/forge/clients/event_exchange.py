@@ -1,4 +1,4 @@
-"""One exchange with a server that answers in server-sent events: send a body, yield the deltas of whatever comes.
+"""One exchange with a server that answers in server-sent events: send a body, give the deltas of whatever comes.
 
 Deltas come in batches, one per piece of the body that arrived, so that the layers above cost little per token.
 """
@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from yarl import URL
 
+from forge.clients.attempt import Attempt, Take
 from forge.clients.transport import Incoming, Transport
 from forge.core.events import Delta
 from forge.errors import ForgeError
@@ -44,32 +45,51 @@ OPENAI: Final = AnswerFormat(openai.ChunkDecoder, openai.decode_response)
 ANTHROPIC: Final = AnswerFormat(anthropic.EventDecoder, anthropic.decode_response)
 
 
-async def exchange(
-    transport: Transport,
-    url: URL,
-    body: bytes,
-    headers: Mapping[str, str],
-    *,
-    stream: bool,
-    answers: AnswerFormat = OPENAI,
-) -> AsyncGenerator[list[Delta], None]:
-    """Post ``body`` and yield the answer's deltas as they arrive; the last is ``Finish``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventExchange(Attempt):
+    """Posts ``body`` to ``url``; ``stream`` says whether it asks for a stream.
 
     A server that does not stream although asked, or streams although not asked, is understood as well.
-
-    Raises:
-        BackendError: an error status, an error event, or an answer that is not in the format.
-        BackendUnreachableError: no connection, or it broke before the answer began.
-        StreamError: the answer broke off, or ended without saying that it was finished.
     """
-    async with transport.open("POST", url, headers=headers, body=body) as incoming:
+
+    transport: Transport
+    url: URL
+    body: bytes
+    headers: Mapping[str, str]
+    stream: bool
+    answers: AnswerFormat = OPENAI
+
+    async def batches(self) -> AsyncGenerator[list[Delta], None]:
+        """See :meth:`Attempt.batches`."""
+        async with self.transport.open("POST", self.url, headers=self.headers, body=self.body) as incoming:
+            if await self._streams(incoming):
+                async for batch in self._events(incoming):
+                    yield batch
+            else:
+                yield self.answers.whole(await incoming.read())
+
+    async def deliver(self, take: Take) -> None:
+        """See :meth:`Attempt.deliver`; an answer that is one document costs no generator."""
+        async with self.transport.open("POST", self.url, headers=self.headers, body=self.body) as incoming:
+            if await self._streams(incoming):
+                async for batch in self._events(incoming):
+                    for delta in batch:
+                        take(delta)
+            else:
+                for delta in self.answers.whole(await incoming.read()):
+                    take(delta)
+
+    async def _streams(self, incoming: Incoming) -> bool:
+        """By the content type, and by what was asked where that says nothing; an error status is raised."""
         if incoming.status >= 400:
             raise await incoming.error()
-        if not _streams(incoming, asked=stream):
-            yield answers.whole(await incoming.read())
-            return
+        if incoming.content_type == "text/event-stream":
+            return True
+        return self.stream and incoming.content_type not in ("application/json", "text/html")
+
+    async def _events(self, incoming: Incoming) -> AsyncGenerator[list[Delta], None]:
         events = SSEDecoder()
-        chunks = answers.reader()
+        chunks = self.answers.reader()
         while not chunks.done and (piece := await incoming.next_piece()):
             batch: list[Delta] = []
             try:
@@ -83,10 +103,3 @@ async def exchange(
         if chunks.done:
             await incoming.drain()
         yield chunks.end()
-
-
-def _streams(incoming: Incoming, *, asked: bool) -> bool:
-    """By the content type, and by what was asked where that says nothing."""
-    if incoming.content_type == "text/event-stream":
-        return True
-    return asked and incoming.content_type not in ("application/json", "text/html")

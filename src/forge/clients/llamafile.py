@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
 import msgspec
 
+from forge.clients.attempt import Attempt
 from forge.clients.constrained import WHITE_SPACE_CANDIDATES, constraint_fields
 from forge.clients.credentials import call_headers, static_headers
-from forge.clients.event_exchange import exchange
+from forge.clients.event_exchange import EventExchange
 from forge.clients.llama_props import capabilities_of
 from forge.clients.llama_server import LlamaServer
 from forge.clients.model_client import ModelClient
@@ -114,13 +115,17 @@ class LlamafileClient(ModelClient):
     def _slot(self) -> int:
         return self.id_slot or 0
 
-    async def _attempt(
-        self, request: Request, able: Capabilities, headers: Mapping[str, str]
-    ) -> AsyncGenerator[list[Delta], None]:
+    async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         wire = request if able.native_tools else as_prompted(request)
         tail = await self._constraint_fields(request, headers)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
-        return exchange(self._transport, self._chat_url, body, headers, stream=request.stream)
+        return EventExchange(
+            transport=self._transport,
+            url=self._chat_url,
+            body=body,
+            headers=headers,
+            stream=request.stream,
+        )
 
     def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:
         if isinstance(error, BackendUnreachableError):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 from yarl import URL
 
+from forge.clients.attempt import Attempt, Take
 from forge.clients.backend import Backend, Host
 from forge.clients.base import ChunkType, RawOpenAITools, StreamChunk, TokenUsage
 from forge.clients.contract import ResponseCollector, build_request, token_usage
@@ -29,6 +30,20 @@ logger = logging.getLogger(__name__)
 
 # A request may itself be what a server dies of: it is not sent to every server that follows.
 _MOST_RECOVERIES = 2
+
+
+class _Call:
+    """One call and what became of it so far. ``request`` is that of the next attempt.
+
+    ``answered``: something of the answer was given out, so that no other attempt can follow.
+    """
+
+    __slots__ = ("answered", "generation", "recoveries", "request", "tries")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.answered = False
+        self.generation = self.tries = self.recoveries = 0
 
 
 class ModelClient(Backend):
@@ -82,38 +97,74 @@ class ModelClient(Backend):
     ) -> AsyncIterator[Delta]:
         """Run one turn; see :meth:`forge.clients.backend.Backend.exchange`."""
         sent = call_headers(self._headers, headers, self._base)
-        started, tries, recoveries = False, 0, 0
+        call = _Call(request)
         while True:
-            generation = await self._arrive()
+            call.generation = await self._arrive()
             try:
                 able = await self._able(sent)
-                async with aclosing(await self._attempt(request, able, sent)) as batches:
+                attempt = await self._attempt(call.request, able, sent)
+                async with aclosing(attempt.batches()) as batches:
                     async for batch in batches:
                         for delta in batch:
-                            started = True
+                            call.answered = True
                             yield delta
             except (BackendError, BackendUnreachableError) as error:
-                hidden = self._answer_in(error)
-                if hidden is not None:
-                    break
-                if started:
-                    raise
-                if recoveries < _MOST_RECOVERIES and await self._came_back(error, generation):
-                    recoveries += 1
+                hidden = await self._after(call, error)
+                if hidden is None:
                     continue
-                mended = self._mended(request, error) if isinstance(error, BackendError) else None
-                delay = 0.0 if mended is not None else self._retries.delay(error, tries)
-                if delay is None:
-                    raise
-                if mended is None:
-                    tries += 1
-                    logger.warning("%s; trying again in %.1f s", error, delay)
-                    await asyncio.sleep(delay)
-                request = mended or request
-            else:
-                return
-        for delta in hidden:
-            yield delta
+                for delta in hidden:
+                    yield delta
+            return
+
+    async def deliver(
+        self, request: Request, take: Take, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Run one turn; see :meth:`forge.clients.backend.Backend.deliver`."""
+        sent = call_headers(self._headers, headers, self._base)
+        call = _Call(request)
+
+        def note(delta: Delta) -> None:
+            call.answered = True
+            take(delta)
+
+        while True:
+            call.generation = await self._arrive()
+            try:
+                able = await self._able(sent)
+                await (await self._attempt(call.request, able, sent)).deliver(note)
+            except (BackendError, BackendUnreachableError) as error:
+                hidden = await self._after(call, error)
+                if hidden is None:
+                    continue
+                for delta in hidden:
+                    take(delta)
+            return
+
+    async def _after(self, call: _Call, error: BackendError | BackendUnreachableError) -> list[Delta] | None:
+        """What follows from a failed attempt: the answer, where the failure itself holds it; None: another attempt.
+
+        Raises:
+            BackendError, BackendUnreachableError: ``error`` itself, where no other attempt is worth it.
+        """
+        hidden = self._answer_in(error)
+        if hidden is not None:
+            return hidden
+        if call.answered:
+            raise error
+        if call.recoveries < _MOST_RECOVERIES and await self._came_back(error, call.generation):
+            call.recoveries += 1
+            return None
+        mended = self._mended(call.request, error) if isinstance(error, BackendError) else None
+        if mended is not None:
+            call.request = mended
+            return None
+        delay = self._retries.delay(error, call.tries)
+        if delay is None:
+            raise error
+        call.tries += 1
+        logger.warning("%s; trying again in %.1f s", error, delay)
+        await asyncio.sleep(delay)
+        return None
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
@@ -146,10 +197,8 @@ class ModelClient(Backend):
         """The capabilities, asked with these headers."""
 
     @abstractmethod
-    async def _attempt(
-        self, request: Request, able: Capabilities, headers: Mapping[str, str]
-    ) -> AsyncGenerator[list[Delta], None]:
-        """One call, ready to be made: iterating makes it, and gives the deltas in batches as they arrive."""
+    async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
+        """One call, ready to be made."""
 
     def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:  # noqa: ARG002
         """Learn from a failed call. The deltas, where the failure itself holds what the model wrote."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
+from forge.clients.attempt import Attempt, Batches
 from forge.clients.credentials import static_headers
 from forge.clients.model_client import ModelClient
 from forge.clients.ollama_server import ModelCard, OllamaServer
@@ -128,14 +129,12 @@ class OllamaClient(ModelClient):
             thinks=card.thinks,
         )
 
-    async def _attempt(
-        self, request: Request, able: Capabilities, headers: Mapping[str, str]
-    ) -> AsyncGenerator[list[Delta], None]:
+    async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         wire = msgspec.structs.replace(request, model=self._name(request.model))
         if wire.model != self.model:
             able = await self._able_with(wire.model, headers)
         body = self._encoded(wire if able.native_tools else as_prompted(wire), able)
-        return self._chat(wire, body, headers)
+        return Batches(self._chat(wire, body, headers))
 
     async def _chat(
         self, request: Request, body: bytes, headers: Mapping[str, str]

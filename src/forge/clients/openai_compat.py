@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from forge.clients.attempt import Attempt
 from forge.clients.constrained import response_format
 from forge.clients.credentials import static_headers
-from forge.clients.event_exchange import exchange
+from forge.clients.event_exchange import EventExchange
 from forge.clients.model_client import ModelClient
 from forge.clients.retries import Retries
 from forge.clients.sampling import chosen_sampling
 from forge.clients.transport import Timeouts
 from forge.clients.urls import join, parse_url
 from forge.core.capabilities import Capabilities
-from forge.core.events import Delta
 from forge.core.request import Constraint, Request
 from forge.wire.json_text import dumps
 from forge.wire.openai import encode_request
@@ -99,11 +99,15 @@ class OpenAICompatClient(ModelClient):
             model=self.model,
         )
 
-    async def _attempt(
-        self, request: Request, able: Capabilities, headers: Mapping[str, str]
-    ) -> AsyncGenerator[list[Delta], None]:
+    async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         body = self._encoded(request, able)
-        return exchange(self._transport, self._chat_url, body, headers, stream=request.stream)
+        return EventExchange(
+            transport=self._transport,
+            url=self._chat_url,
+            body=body,
+            headers=headers,
+            stream=request.stream,
+        )
 
     def _encoded(self, request: Request, able: Capabilities) -> bytes:  # noqa: ARG002 - for subclasses
         tail = self._constrained(request.constraint) if request.constraint is not None else {}

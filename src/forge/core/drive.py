@@ -47,13 +47,9 @@ async def drive(
     """
     outputs: list[Output] = turn.start()
     while True:
-        send: Send | None = None
-        for output in outputs:
-            if isinstance(output, Send):
-                send = output
-            else:
-                _note_guard_failures(output)
-                yield output
+        visible, send = _sorted(outputs)
+        for output in visible:
+            yield output
         if send is None:
             return
         outputs = []
@@ -67,17 +63,75 @@ async def drive(
                         with suppress(ForgeError):
                             await anext(deltas, None)
                         break
-                    for output in outputs:
-                        yield cast("Visible", output)  # only Finish makes the turn send again
+                    for output in cast("list[Visible]", outputs):  # only Finish makes the turn send again
+                        yield output
                 else:
-                    raise StreamError("the backend's answer ended without saying that it was finished")
+                    raise _unfinished()
         except ForgeError as error:
-            logger.warning("attempt %d failed: %s", send.attempt, error)
-            outputs = turn.fail(error)
+            outputs = _failed(turn, send, error)
 
 
-def _note_guard_failures(output: Output) -> None:
-    """A fault of ours cost nobody an answer, so this is the only place where it shows."""
-    for attempt in output.attempts if isinstance(output, Finished) else ():
-        if attempt.verdict == GUARD_FAILED:
-            logger.error("a guard failed, the backend's answer was passed through: %s", attempt.detail)
+async def drive_whole(
+    turn: Turn, backend: Backend, headers: Mapping[str, str] | None = None
+) -> list[Visible]:
+    """As :func:`drive`, for an answer of which nobody sees anything before its end: all outputs at once.
+
+    Raises:
+        ForgeError: as :func:`drive`.
+    """
+    shown: list[Visible] = []
+    outputs: list[Output] = turn.start()
+    while True:
+        visible, send = _sorted(outputs)
+        shown += visible
+        if send is None:
+            return shown
+        attempt = _Attempt(turn)
+        try:
+            await backend.deliver(send.request, attempt.take, headers=headers)
+            if not attempt.finished:
+                raise _unfinished()
+        except ForgeError as error:
+            if not attempt.finished:
+                attempt.outputs += _failed(turn, send, error)
+        outputs = attempt.outputs
+
+
+class _Attempt:
+    """What comes of the deltas of one attempt. Behind the end of the answer nothing counts any more, errors included."""
+
+    __slots__ = ("_turn", "finished", "outputs")
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self.outputs: list[Output] = []
+        self.finished = False
+
+    def take(self, delta: Delta) -> None:
+        if not self.finished:
+            self.outputs += self._turn.feed(delta)
+            self.finished = isinstance(delta, Finish)
+
+
+def _sorted(outputs: list[Output]) -> tuple[list[Visible], Send | None]:
+    """What the caller gets, and the attempt that follows. A fault of ours cost nobody an answer: here it shows."""
+    visible: list[Visible] = []
+    send: Send | None = None
+    for output in outputs:
+        if isinstance(output, Send):
+            send = output
+            continue
+        visible.append(output)
+        for attempt in output.attempts if isinstance(output, Finished) else ():
+            if attempt.verdict == GUARD_FAILED:
+                logger.error("a guard failed, the backend's answer was passed through: %s", attempt.detail)
+    return visible, send
+
+
+def _failed(turn: Turn, send: Send, error: ForgeError) -> list[Output]:
+    logger.warning("attempt %d failed: %s", send.attempt, error)
+    return turn.fail(error)
+
+
+def _unfinished() -> StreamError:
+    return StreamError("the backend's answer ended without saying that it was finished")

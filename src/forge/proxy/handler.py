@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from forge.clients.deadline import deadline
 from forge.clients.transport import Incoming
-from forge.core.drive import drive, new_call_id
+from forge.core.drive import drive, drive_whole, new_call_id
 from forge.core.events import Finished, Retrying
 from forge.engine import Turn
 from forge.errors import ForgeError, StreamError
@@ -131,26 +131,24 @@ class _Exchange:
     # -- the guarded road -----------------------------------------------------------------------------------
 
     async def _guarded_whole(self, send: Send) -> None:
-        turn, events = await self._turn()
+        turn = await self._turn()
         outputs: list[Visible] = []
-        finished: Finished | None = None
-        async with aclosing(events):
-            async for output in events:
-                if isinstance(output, Finished):
-                    finished = output
-                elif isinstance(output, Retrying):
-                    _note_retry(output)
-                else:
-                    outputs.append(output)
-        if finished is None:
-            raise _unfinished()
-        await send_json(send, 200, self._door.reply(self._request, turn).whole(outputs, finished))
+        for output in await drive_whole(turn, self._service.backend, self._asked.credentials):
+            if isinstance(output, Finished):
+                await send_json(send, 200, self._door.reply(self._request, turn).whole(outputs, output))
+                return
+            if isinstance(output, Retrying):
+                _note_retry(output)
+            else:
+                outputs.append(output)
+        raise _unfinished()
 
     async def _guarded_stream(self, stream: EventStream) -> None:
-        turn, events = await self._turn()
+        turn = await self._turn()
         reply = self._reply = self._door.reply(self._request, turn)
-        async with aclosing(events):
-            async for output in events:
+        events = drive(turn, self._service.backend, self._asked.credentials)
+        async with aclosing(cast("AsyncGenerator[Driven]", events)) as outputs:
+            async for output in outputs:
                 if isinstance(output, Finished):
                     await stream.end(reply.finish(output))
                     return
@@ -160,11 +158,9 @@ class _Exchange:
                     await stream.write(reply.push(output))
         raise _unfinished()
 
-    async def _turn(self) -> tuple[Turn, AsyncGenerator[Driven]]:
-        backend = self._service.backend
-        turn = Turn(self._request, self._asked.policy, await backend.capabilities(), new_id=new_call_id)
-        events = drive(turn, backend, self._asked.credentials)
-        return turn, cast("AsyncGenerator[Driven]", events)
+    async def _turn(self) -> Turn:
+        able = await self._service.backend.capabilities()
+        return Turn(self._request, self._asked.policy, able, new_id=new_call_id)
 
     # -- the pass-through road ------------------------------------------------------------------------------
 
