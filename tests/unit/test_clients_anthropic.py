@@ -7,7 +7,6 @@ from servers.scripted import Script, ScriptedServer
 from forge.clients.anthropic import AnthropicClient
 from forge.clients.base import ChunkType, LLMClient
 from forge.core.calls import TextResponse, ToolCall
-from forge.core.capabilities import Capabilities
 from forge.core.constrained_attempt import constrained_attempt
 from forge.core.request import ChatMessage, Request, Text
 from forge.errors import (
@@ -264,13 +263,5 @@ async def test_a_constrained_attempt_is_a_forced_call():
         assert server.chats[0].json["tool_choice"] == {"type": "tool", "name": "pick"}
 
 
-async def test_capabilities():
-    able = await AnthropicClient("m", "k").capabilities()
-
-    assert able == Capabilities(
-        tool_choice_modes=frozenset({"auto", "none", "required", "named"}),
-        constrains=True,
-        constrained_by="tool_choice",
-        model="m",
-    )
+async def test_only_the_official_api_tells_its_context():
     assert await AnthropicClient("m", "k", base_url="http://h").get_context_length() is None

@@ -11,8 +11,20 @@ RECORDED = Path(__file__).parents[1] / "fixtures" / "llama-server"
 @pytest.mark.parametrize(
     ("name", "props"),
     [
-        ("qwen2.5-coder-1.5b", Props(tools=True, context_length=4096, model="qwen2.5-coder-1.5b-instruct")),
-        ("smollm2-135m-own-template", Props(tools=False, context_length=4096, model="smollm2-135m-instruct")),
+        (
+            "qwen2.5-coder-1.5b",
+            Props(parallel_calls=True, context_length=4096, slots=2, model="qwen2.5-coder-1.5b-instruct"),
+        ),
+        (
+            "smollm2-135m-own-template",
+            Props(
+                tools=False,
+                parallel_calls=False,
+                context_length=4096,
+                slots=2,
+                model="smollm2-135m-instruct",
+            ),
+        ),
     ],
 )
 def test_recorded_properties(name, props):

@@ -107,6 +107,10 @@ class AnthropicClient(ModelClient):
             constrains=True,
             constrained_by="tool_choice",
             model=self.model,
+            parallel_calls=True,
+            reports_cached=True,
+            thinking_by="thinking",
+            reasoning_field="thinking",
         )
 
     async def _attempt(

@@ -6,16 +6,22 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from forge.core.capabilities import Capabilities
 
 
 class Props(Struct, frozen=True, kw_only=True):
-    """``context_length`` is in tokens per slot. ``tools``: the chat template renders tools, so calling is native."""
+    """``context_length`` is in tokens per slot. ``tools``: the chat template renders tools, so calling is native.
+
+    ``parallel_calls``: it renders several calls in one message. None where the server does not say.
+    """
 
     tools: bool = True
+    parallel_calls: bool | None = None
     context_length: int | None = None
+    slots: int | None = None
     model: str | None = None
 
 
@@ -30,17 +36,19 @@ def read_props(answer: Any) -> Props | None:
     if not isinstance(settings, dict) and "chat_template" not in answer:
         return None
     caps = answer.get("chat_template_caps")
-    tools = caps.get("supports_tools") if isinstance(caps, dict) else None
+    caps = caps if isinstance(caps, dict) else {}
+    parallel = caps.get("supports_parallel_tool_calls")
     return Props(
-        tools=tools is not False,
-        context_length=_context_length(settings),
+        tools=caps.get("supports_tools") is not False,
+        parallel_calls=parallel if isinstance(parallel, bool) else None,
+        context_length=_positive(settings.get("n_ctx")) if isinstance(settings, dict) else None,
+        slots=_positive(answer.get("total_slots")),
         model=_model(answer),
     )
 
 
-def _context_length(settings: Any) -> int | None:
-    n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return n_ctx if isinstance(n_ctx, int) and not isinstance(n_ctx, bool) and n_ctx > 0 else None
+def _positive(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _model(answer: dict[str, Any]) -> str | None:
@@ -59,11 +67,19 @@ def capabilities_of(props: Props | None, *, native: bool) -> Capabilities:
     all text until the token limit) and treats a named choice as ``auto``. Of a server that is not llama-server
     no more is taken for granted.
     """
-    return Capabilities(
-        native_tools=native and (props is None or props.tools),
-        tool_choice_modes=frozenset({"auto", "none"}),
-        constrains=True,
-        constrained_by="response_format",
-        context_length=props.context_length if props is not None else None,
-        model=props.model if props is not None else None,
+    common = Capabilities(native_tools=native, constrains=True, constrained_by="response_format")
+    if props is None:
+        return common
+    return msgspec.structs.replace(
+        common,
+        native_tools=native and props.tools,
+        # Tools in the prompt are no matter of the template's.
+        parallel_calls=props.parallel_calls if native and props.tools else None,
+        context_length=props.context_length,
+        slots=props.slots,
+        model=props.model,
+        counts_tokens=True,
+        reports_cached=True,
+        thinking_by="chat_template_kwargs",
+        reasoning_field="reasoning_content",
     )

@@ -58,8 +58,8 @@ class LlamaServer:
         except ValueError:
             self._props = None
         self._asked = True
-        shown = masked(str(self._root))
-        logger.info("backend at %s: %s", shown, self._props or "no /props, so not a llama-server")
+        if self._props is None:
+            logger.info("%s shows no /props, so it is taken for no llama-server", masked(str(self._root)))
         return self._props
 
     async def context_length(self, headers: Mapping[str, str]) -> int | None:

@@ -73,6 +73,7 @@ class ModelClient(Backend):
         self._headers = dict(headers)
         self._retries = retries or Retries()
         self._host: Host | None = None
+        self._shown: Capabilities | None = None
         if not isinstance(timeout, Timeouts):
             timeout = Timeouts(first_byte=timeout, between_bytes=timeout)
         self._transport = Transport(timeout)
@@ -101,7 +102,7 @@ class ModelClient(Backend):
         while True:
             call.generation = await self._arrive()
             try:
-                able = await self._able(sent)
+                able = self._known(await self._able(sent))
                 attempt = await self._attempt(call.request, able, sent)
                 async with aclosing(attempt.batches()) as batches:
                     async for batch in batches:
@@ -130,7 +131,7 @@ class ModelClient(Backend):
         while True:
             call.generation = await self._arrive()
             try:
-                able = await self._able(sent)
+                able = self._known(await self._able(sent))
                 await (await self._attempt(call.request, able, sent)).deliver(note)
             except (BackendError, BackendUnreachableError) as error:
                 hidden = await self._after(call, error)
@@ -173,11 +174,18 @@ class ModelClient(Backend):
     async def _reached(self, headers: Mapping[str, str]) -> Capabilities:
         generation = await self._arrive()
         try:
-            return await self._able(headers)
+            return self._known(await self._able(headers))
         except BackendUnreachableError as error:
             if not await self._came_back(error, generation):
                 raise
-        return await self._able(headers)
+        return self._known(await self._able(headers))
+
+    def _known(self, able: Capabilities) -> Capabilities:
+        """``able``, which the log shows when it is first known, and when it is another."""
+        if able is not self._shown and able != self._shown:
+            logger.info("backend at %s: %s", self.base_url, able.described())
+        self._shown = able
+        return able
 
     async def _arrive(self) -> int:
         """Wait for a server that is being started anew; which one it is."""

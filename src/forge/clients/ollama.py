@@ -126,7 +126,10 @@ class OllamaClient(ModelClient):
             constrained_by="format",
             context_length=self.num_ctx or card.context_length,
             model=model or None,
+            parallel_calls=True,
             thinks=card.thinks,
+            thinking_by="think",
+            reasoning_field="thinking",
         )
 
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +10,9 @@ from msgspec import Struct
 from yarl import URL
 
 from forge.clients.transport import Transport
-from forge.clients.urls import join, masked
+from forge.clients.urls import join
 from forge.errors import BackendError, StreamError
 from forge.wire.json_text import dumps, loads
-
-logger = logging.getLogger(__name__)
 
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
@@ -77,7 +74,6 @@ class OllamaServer:
             if answer is None:
                 return ModelCard()
             self._cards[model] = read_card(answer)
-            logger.info("%s on the Ollama at %s: %s", model, masked(str(self._root)), self._cards[model])
         return self._cards[model]
 
     async def loaded_context(self, model: str, headers: Mapping[str, str]) -> int | None:

@@ -97,6 +97,9 @@ class OpenAICompatClient(ModelClient):
             constrains=True,
             constrained_by="response_format",
             model=self.model,
+            parallel_calls=True,
+            reports_cached=True,
+            thinking_by="reasoning_effort",
         )
 
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:

@@ -130,7 +130,6 @@ class VLLMClient(OpenAICompatClient, Tokenizer):
             self._served = await self._find(headers)
             if self._served is not None:
                 self.model = self._served.id
-                logger.info("backend at %s: vLLM serves %s", self.base_url, self._served)
         return Capabilities(
             native_tools=self._has_tool_parser,
             # Without a tool parser forced calls are refused like all others.
@@ -139,6 +138,10 @@ class VLLMClient(OpenAICompatClient, Tokenizer):
             constrained_by="response_format",
             context_length=self._served.context_length if self._served is not None else None,
             model=self.model,
+            parallel_calls=True,
+            counts_tokens=self._tokenizes,
+            thinking_by="chat_template_kwargs",
+            reasoning_field="reasoning",
         )
 
     def _encoded(self, request: Request, able: Capabilities) -> bytes:
