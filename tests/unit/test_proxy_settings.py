@@ -1,6 +1,6 @@
 import pytest
 
-from forge.proxy.settings import Settings, SettingsError, is_loopback, mask_url, mount_root
+from forge.proxy.settings import Settings, SettingsError, is_loopback, mask_url, mount_root, with_port
 
 URL = "http://localhost:8080"
 
@@ -87,6 +87,9 @@ def test_is_loopback(host, expected):
             {"backend_url": URL, "backend_timeout": float("nan")}, "backend_timeout", id="timeout-nan"
         ),
         pytest.param({"backend_url": URL, "port": 99999}, "port", id="port"),
+        pytest.param({"backend_url": URL, "budget_tokens": 0}, "budget_tokens must be positive", id="window"),
+        pytest.param({"backend_url": URL, "budget_mode": "backend"}, "do not accept budget_mode", id="mode"),
+        pytest.param({"backend_url": URL, "backend_port": 70000}, "backend_port", id="other-port"),
         pytest.param({"backend_url": URL, "backend_capability": "x"}, "backend_capability", id="capability"),
         pytest.param({"backend_url": URL, "text_policy": "x"}, "text_policy", id="policy"),
         pytest.param(
@@ -187,3 +190,17 @@ def test_servers_that_can_be_started(fields):
 def test_repr_hides_keys():
     shown = repr(Settings(backend_url=URL, backend_api_key="s3cret-a", api_key="s3cret-b"))
     assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "expected"),
+    [
+        pytest.param("http://h:1/p?q=1", None, "http://h:1/p?q=1", id="as-it-is"),
+        pytest.param("http://h:1/p?q=1", 2, "http://h:2/p?q=1", id="replaced"),
+        pytest.param("http://h/v1", 2, "http://h:2/v1", id="added"),
+        pytest.param("http://u:p@[::1]:1/", 2, "http://u:p@[::1]:2/", id="user-and-ipv6"),
+        pytest.param("http://[::1]", 2, "http://[::1]:2", id="ipv6"),
+    ],
+)
+def test_another_port(url, port, expected):
+    assert with_port(url, port) == expected

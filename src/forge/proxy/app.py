@@ -23,6 +23,7 @@ from forge.proxy.door import Door
 from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.gate import Gate, Head
 from forge.proxy.handler import InferenceEndpoint
+from forge.proxy.local_routes import local_routes
 from forge.proxy.openai_door import OpenAIDoor
 from forge.proxy.response_routes import response_routes
 from forge.proxy.response_store import ResponseStore
@@ -43,8 +44,6 @@ DOORS: dict[str, Door] = {
 """By path. What is stored belongs to one service, so its application has a Responses door of its own."""
 METADATA_PATHS = ("/v1/models", "/models", "/props", "/health", "/v1/health")
 """Read-only routes of the backend that are handed through as they are."""
-
-_HEALTHY = b'{"status":"ok"}'
 
 
 def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
@@ -68,7 +67,7 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
         # For the methods they do not take, and for whoever asks the application for its routes.
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
         *response_routes(store),
-        Route("/forge/health", _health, methods=["GET"]),
+        *local_routes(service),
         *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
     ]
     app = _GatedApp(
@@ -129,10 +128,6 @@ class MetadataEndpoint:
                 failure = describe(error)
                 _log.warning("answered %d: %r", failure.status, failure.message)
                 await send_failure(send, failure, error_body(scope["path"], failure))
-
-
-async def _health(_: Request) -> Response:
-    return Response(_HEALTHY, media_type="application/json")
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

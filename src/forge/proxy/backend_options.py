@@ -75,7 +75,7 @@ BACKEND_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         "--backend-port",
         type=int,
         metavar="PORT",
-        help="Its port; 0 takes a free one. Default: 8080.",
+        help="Its port; 0 takes a free one. Default: 8080. With --backend-url: replaces the URL's port.",
     ),
     option(
         _MANAGED,
@@ -84,7 +84,13 @@ BACKEND_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         help="Its context. backend, forge-full: what it takes by itself (default). forge-fast: half of that. "
         "manual: --budget-tokens.",
     ),
-    option(_MANAGED, "--budget-tokens", type=int, metavar="N", help="Its context in tokens, with manual."),
+    option(
+        _MANAGED,
+        "--budget-tokens",
+        type=int,
+        metavar="N",
+        help="Its context in tokens, with manual. With --backend-url: what /forge/usage takes it to be.",
+    ),
     option(
         _MANAGED,
         REST,

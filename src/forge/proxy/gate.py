@@ -17,8 +17,8 @@ from forge.proxy.stream import send_failure
 ErrorBody: TypeAlias = Callable[[str, Failure], bytes]
 """From a path and a failure to an error body in the protocol of that path."""
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-OPEN_PATHS = frozenset({"/forge/health"})
-"""Paths that need no key, so that supervisors can ask whether the proxy lives."""
+OPEN_PATHS = frozenset({"/", "/forge/health", "/forge/ready"})
+"""Paths that need no key, so that supervisors and clients can ask whether the proxy lives."""
 
 
 class Head(Struct, frozen=True):

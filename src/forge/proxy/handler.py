@@ -15,13 +15,14 @@ from forge.clients.transport import Incoming
 from forge.core.drive import drive, drive_whole, new_call_id
 from forge.core.events import Finished, Retrying
 from forge.engine import Turn
-from forge.errors import ForgeError, StreamError
+from forge.errors import StreamError
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
 from forge.proxy.courier import returned_headers
 from forge.proxy.door import Door, Reply, Visible
-from forge.proxy.error_response import Failure, HttpError, describe
+from forge.proxy.error_response import HttpError, describe
 from forge.proxy.gate import Head
 from forge.proxy.inbound import Inbound, inbound, is_guarded
+from forge.proxy.report import Report
 from forge.proxy.service import Service
 from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
 
@@ -29,7 +30,6 @@ Driven: TypeAlias = Visible | Retrying | Finished
 T = TypeVar("T")
 
 _log = logging.getLogger("forge.proxy")
-_EXPECTED = (ForgeError, TimeoutError)
 
 
 class InferenceEndpoint:
@@ -43,6 +43,7 @@ class InferenceEndpoint:
         """Answer one request; the backend's work ends with the client's interest."""
         head: Head = scope["forge.head"]
         door, service = self._door, self._service
+        report = Report(scope["path"], send)
         try:
             body = await read_body(receive, service.settings.limits, head.content_length)
             request = service.with_model(door.decode(body))
@@ -57,9 +58,9 @@ class InferenceEndpoint:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
             failure = describe(error)
-            if not isinstance(error, ForgeError):
-                _log_error(error, failure)
-            await send_failure(send, failure, door.error_body(failure))
+            report.fail(error, failure)
+            await send_failure(report.send, failure, door.error_body(failure))
+            report.write()
             return
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug(
@@ -71,17 +72,21 @@ class InferenceEndpoint:
                 len(request.tools),
                 is_guarded(request),
             )
-        exchange = _Exchange(door, service, asked, head.caller)
-        if request.stream:
-            await exchange.stream(receive, send)
-        else:
-            await exchange.whole(receive, send)
+        exchange = _Exchange(door, service, asked, head.caller, report)
+        try:
+            if request.stream:
+                await exchange.stream(receive, report.send)
+            else:
+                await exchange.whole(receive, report.send)
+        finally:
+            report.write()
+        await service.usage.note(report, request, scope["headers"], service.backend)
 
 
 class _Exchange:
     """One admitted request and the two ways to answer it."""
 
-    def __init__(self, door: Door, service: Service, asked: Inbound, caller: str) -> None:
+    def __init__(self, door: Door, service: Service, asked: Inbound, caller: str, report: Report) -> None:
         self._door = door
         self._service = service
         self._asked = asked
@@ -89,6 +94,12 @@ class _Exchange:
         self._caller = caller
         self._reply: Reply | None = None
         self._forwards = door.forwards and asked.forwards_to(service.kind)
+        self._report = report
+        report.model, report.stream, report.forwarded = (
+            asked.request.model,
+            asked.request.stream,
+            self._forwards,
+        )
 
     async def whole(self, receive: Receive, send: Send) -> None:
         """Answer with one JSON document."""
@@ -97,7 +108,7 @@ class _Exchange:
                 await self._served(self._forward_whole if self._forwards else self._guarded_whole, send)
             except Exception as error:  # noqa: BLE001 - as above
                 failure = describe(error)
-                _log_error(error, failure)
+                self._report.fail(error, failure)
                 await send_failure(send, failure, self._door.error_body(failure))
 
     async def stream(self, receive: Receive, send: Send) -> None:
@@ -108,7 +119,7 @@ class _Exchange:
                 await self._served(self._forward_stream if self._forwards else self._guarded_stream, stream)
             except Exception as error:  # noqa: BLE001 - as above
                 failure = describe(error)
-                _log_error(error, failure)
+                self._report.fail(error, failure)
                 if stream.started:
                     event = self._reply.fail(failure) if self._reply is not None else None
                     await stream.fail(self._door.error_event(failure) if event is None else event)
@@ -135,10 +146,11 @@ class _Exchange:
         outputs: list[Visible] = []
         for output in await drive_whole(turn, self._service.backend, self._asked.credentials):
             if isinstance(output, Finished):
+                self._report.finished = output
                 await send_json(send, 200, self._door.reply(self._request, turn).whole(outputs, output))
                 return
             if isinstance(output, Retrying):
-                _note_retry(output)
+                self._report.retrying(output)
             else:
                 outputs.append(output)
         raise _unfinished()
@@ -150,10 +162,11 @@ class _Exchange:
         async with aclosing(cast("AsyncGenerator[Driven]", events)) as outputs:
             async for output in outputs:
                 if isinstance(output, Finished):
+                    self._report.finished = output
                     await stream.end(reply.finish(output))
                     return
                 if isinstance(output, Retrying):
-                    _note_retry(output)
+                    self._report.retrying(output)
                 else:
                     await stream.write(reply.push(output))
         raise _unfinished()
@@ -196,15 +209,3 @@ class _Exchange:
 
 def _unfinished() -> StreamError:
     return StreamError("the turn ended without saying that it was finished")
-
-
-def _note_retry(output: Retrying) -> None:
-    _log.info("attempt %d rejected (%s), asking again", output.attempt, output.reason)
-
-
-def _log_error(error: Exception, failure: Failure) -> None:
-    if isinstance(error, _EXPECTED):
-        # repr: a backend's sentence must not be able to forge log lines.
-        _log.warning("answered %d: %r", failure.status, failure.message)
-    else:
-        _log.error("answered %d: internal error", failure.status, exc_info=error)

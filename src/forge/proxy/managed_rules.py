@@ -73,7 +73,13 @@ def owned_flags(given: Sequence[str], owned: Sequence[str]) -> list[str]:
 
 
 def _needs_managed(settings: Settings) -> str | None:
-    for name in ("gguf", "model_path", "budget_mode", "budget_tokens", "backend_port"):
+    for name in ("gguf", "model_path", "budget_mode"):
         if getattr(settings, name) is not None:
             return f"unmanaged backends do not accept {name}"
+    if settings.budget_tokens is not None and settings.budget_tokens <= 0:
+        return "unmanaged budget_tokens must be positive"
+    if settings.backend_port is not None and not 1 <= settings.backend_port <= 65535:
+        return "backend_port of a server that runs must be between 1 and 65535"
+    if settings.embedded and (settings.backend_port is not None or settings.budget_tokens is not None):
+        return "backend='embedded' accepts neither backend_port nor budget_tokens"
     return "extra_flags are not supported for unmanaged backends" if settings.extra_flags else None

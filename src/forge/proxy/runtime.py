@@ -23,7 +23,7 @@ from forge.proxy.courier import Courier
 from forge.proxy.managed import introduce, manager_for, start_managed
 from forge.proxy.server import HTTPServer, bind
 from forge.proxy.service import Service
-from forge.proxy.settings import Settings
+from forge.proxy.settings import Settings, with_port
 
 if TYPE_CHECKING:
     from forge.embedded import EmbeddedServer
@@ -94,6 +94,10 @@ class Runtime:
             introduce(backend, self.managed, self._budget)
             courier.hosted_by(self.managed.host)
         self._service = Service(self.settings, backend, courier)
+        self._service.readiness.child = self._child()
+        self._service.usage.managed_window = (
+            self.embedded.context_length if self.embedded is not None else self._budget
+        )
         app = create_app(self._service)
         self._server = HTTPServer(app, self._listener, self.settings.limits, self._service.closing.end)
         if require_backend:
@@ -157,7 +161,7 @@ class Runtime:
             self.managed = manager_for(self.settings)
             self._budget = await start_managed(self.managed, self.settings)
             return self.managed.client_base_url
-        return str(self.settings.backend_url)
+        return with_port(str(self.settings.backend_url), self.settings.backend_port)
 
     async def _start_embedded(self) -> str:
         from forge import embedded
@@ -175,6 +179,15 @@ class Runtime:
         on_waiting(courier.shown_url)
         while await courier.unreachable() is not None:  # noqa: ASYNC110 - nothing tells us when a server comes up
             await asyncio.sleep(_PROBE_INTERVAL)
+
+    def _child(self) -> Callable[[], bool] | None:
+        """Whether the server that was started runs; Ollama's is its own."""
+        embedded, managed = self.embedded, self.managed
+        if embedded is not None:
+            return lambda: embedded.alive
+        if managed is not None and managed.host is not None:
+            return lambda: managed.pid is not None
+        return None
 
     async def _probe(self) -> None:
         assert self._service is not None

@@ -14,8 +14,10 @@ from forge.proxy.backends import KINDS
 from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
 from forge.proxy.overrides import BODY_FIELD
+from forge.proxy.readiness import Readiness
 from forge.proxy.settings import Settings
 from forge.proxy.slots import Slots
+from forge.proxy.usage_board import UsageBoard
 from forge.wire.openai import mended_messages, top_level_fields
 
 
@@ -29,6 +31,8 @@ class Service:
         self.policy = policy_of(settings)
         self.kind = KINDS[settings.kind]
         self.closing = Closing()
+        self.usage = UsageBoard(settings)
+        self.readiness = Readiness(courier)
         limits = settings.limits
         self.slots = Slots(settings.at_once, queue=limits.queue, wait_seconds=limits.queue_seconds)
 

@@ -163,7 +163,9 @@ class Settings:
         if self.backend_capability not in CAPABILITIES:
             raise SettingsError(f"backend_capability must be one of: {', '.join(CAPABILITIES)}")
         if self.backend_capability == "prompt" and self.kind not in PROMPTABLE:
-            raise SettingsError(f"backend_capability 'prompt' is not for backend={self.kind!r}")
+            raise SettingsError(
+                f"backend_capability='prompt' is only supported for llama-shaped backends, not for backend={self.kind!r}"
+            )
         if self.log_format not in LOG_FORMATS:
             raise SettingsError(f"log_format must be one of: {', '.join(LOG_FORMATS)}")
         if self.log_level not in {None, *LOG_LEVELS}:
@@ -214,6 +216,17 @@ def mount_root(url: str) -> str:
     path = parts.path.rstrip("/")
     path = path.removesuffix("/v1") if path.endswith("/v1") else path
     return urlunsplit(SplitResult(parts.scheme, parts.netloc, path.rstrip("/"), "", ""))
+
+
+def with_port(url: str, port: int | None) -> str:
+    """``url`` with its port replaced by ``port``, or as it is for None. User info and brackets stay."""
+    if port is None:
+        return url
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    host = parts.netloc[len(user) + len(at) :]
+    bare = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
+    return urlunsplit(parts._replace(netloc=f"{user}{at}{bare}:{port}"))
 
 
 def mask_url(url: str) -> str:

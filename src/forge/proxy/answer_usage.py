@@ -1,0 +1,82 @@
+"""The tokens of an answer that was not decoded: found in its bytes once it is out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from forge.core.events import Usage
+from forge.wire.openai import read_usage
+
+
+def spent(first: bytes, last: bytes = b"") -> Usage | None:
+    """Tokens of a JSON answer, or of an event stream of which ``first`` and ``last`` were kept; None if it says nothing.
+
+    Understood are the usage objects of chat completions, Messages and Responses, and llama-server's ``timings``,
+    which are there also where no usage was asked for.
+    """
+    counts: dict[str, Any] = {}
+    timings: dict[str, Any] = {}
+    for document in _documents(first, last):
+        counts |= _usage_of(document)
+        if isinstance(found := document.get("timings"), dict):
+            timings = found
+    if "prompt_tokens" in counts:
+        return read_usage(counts)
+    if "input_tokens" in counts:
+        return _read_input_output(counts)
+    if timings:
+        cached = _count(timings, "cache_n")
+        return Usage(
+            prompt_tokens=_count(timings, "prompt_n") + cached,
+            completion_tokens=_count(timings, "predicted_n"),
+            cached_tokens=cached,
+        )
+    return None
+
+
+def _documents(first: bytes, last: bytes) -> Iterator[dict[str, Any]]:
+    if first.lstrip()[:1] == b"{":
+        yield from _decoded(first + last)
+        return
+    for kept in (first, last):
+        for line in kept.splitlines():
+            if line.startswith(b"data:") and (b'usage"' in line or b'"timings"' in line):
+                yield from _decoded(line[5:])
+
+
+def _decoded(data: bytes) -> Iterator[dict[str, Any]]:
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # cut where the kept part begins or ends
+    if isinstance(value, dict):
+        yield value
+
+
+def _usage_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The usage object of a document, or of the message or response in an event."""
+    for holder in (document, document.get("message"), document.get("response")):
+        usage = holder.get("usage") if isinstance(holder, dict) else None
+        if isinstance(usage, dict):
+            return {name: value for name, value in usage.items() if value is not None}
+    return {}
+
+
+def _read_input_output(counts: Mapping[str, Any]) -> Usage:
+    read, created = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
+    details = counts.get("input_tokens_details")  # of Responses, whose input tokens include the cached ones
+    cached = read + (_count(details, "cached_tokens") if isinstance(details, dict) else 0)
+    return Usage(
+        prompt_tokens=_count(counts, "input_tokens") + read + created,
+        completion_tokens=_count(counts, "output_tokens"),
+        cached_tokens=cached,
+        cache_creation_tokens=created,
+    )
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,160 @@
+"""What is known of one request once it is over: one line in the log, and the tokens that it took.
+
+A report stands between a request's handler and its ``send``: it sees the status and the end of the answer, and gives
+the answer its ``x-request-id``.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import Any, Final
+
+from forge.core.events import Finished, Retrying, Usage
+from forge.errors import ForgeError
+from forge.proxy.answer_usage import spent
+from forge.proxy.body import Message, Send
+from forge.proxy.error_response import Failure
+
+_log = logging.getLogger("forge.proxy")
+_EXPECTED: Final = (ForgeError, TimeoutError)
+_KEPT_BYTES: Final = 8 * 1024
+"""Of the beginning and of the end of a forwarded stream; its usage is in one of them."""
+
+
+class Report:
+    """One request at the door ``path``. ``send`` is to be used in place of the one that the server gave."""
+
+    __slots__ = (
+        "_began",
+        "_first",
+        "_last",
+        "_send",
+        "delivered",
+        "failure",
+        "finished",
+        "forwarded",
+        "id",
+        "model",
+        "path",
+        "retries",
+        "status",
+        "stream",
+    )
+
+    def __init__(self, path: str, send: Send) -> None:
+        self.id = f"req_{secrets.token_hex(8)}"
+        self.path = path
+        self.model: str | None = None
+        self.stream = False
+        self.forwarded = False
+        """Whether the backend's bytes pass as they are; then the tokens are looked up in them."""
+        self.finished: Finished | None = None
+        self.failure: Failure | None = None
+        self.status = 0
+        self.delivered = False
+        self.retries = 0
+        self._send = send
+        self._began = time.monotonic()
+        self._first = b""
+        self._last = b""
+
+    async def send(self, message: Message) -> None:
+        """Send one ASGI message on, and remember what it says."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message["headers"], (b"x-request-id", self.id.encode())]
+        elif self.forwarded:
+            self._keep(message.get("body", b""))
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.delivered = True
+
+    def retrying(self, output: Retrying) -> None:
+        """An attempt was rejected."""
+        self.retries += 1
+        _log.info("%s attempt %d rejected (%s), asking again", self.id, output.attempt, output.reason)
+
+    def fail(self, error: Exception, failure: Failure) -> None:
+        """The request ends with ``failure``, because of ``error``."""
+        self.failure = failure
+        if not isinstance(error, _EXPECTED):
+            _log.error("%s internal error", self.id, exc_info=error)
+
+    @property
+    def served_model(self) -> str | None:
+        """The model that the request named; else the one that the backend says it is."""
+        if self.model is not None:
+            return self.model
+        started = self.finished.started if self.finished is not None else None
+        return started.model if started is not None else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of the whole request."""
+        if self.finished is not None:
+            return self.finished.usage
+        return spent(self._first, self._last) if self.forwarded else None
+
+    @property
+    def last_usage(self) -> Usage | None:
+        """Tokens of the last attempt."""
+        if self.finished is not None and self.finished.attempts:
+            return self.finished.attempts[-1].usage
+        return self.usage
+
+    def write(self) -> None:
+        """Write the request's line: at info, or as a warning where it failed."""
+        level = logging.INFO if self.failure is None else logging.WARNING
+        if not _log.isEnabledFor(level):
+            return
+        fields = self._fields()
+        # repr: what a client or a backend wrote must not look like a part of the line.
+        line = " ".join(
+            f"{name}={value!r}" if isinstance(value, str) else f"{name}={value}"
+            for name, value in fields.items()
+            if name not in ("request", "path", "status", "outcome", "seconds")
+        )
+        what = self.status or fields.get("outcome")
+        _log.log(
+            level,
+            "%s %s %s %s %.2fs",
+            self.id,
+            self.path,
+            what,
+            line,
+            fields["seconds"],
+            extra={"fields": fields},
+        )
+
+    def _fields(self) -> dict[str, Any]:
+        usage, finished = self.usage, self.finished
+        fields: dict[str, Any] = {"request": self.id, "path": self.path, "status": self.status}
+        fields |= {"model": self.served_model, "stream": self.stream}
+        if finished is not None:
+            fields["attempts"] = len(finished.attempts)
+            fields["repairs"] = sum(len(attempt.fixes) for attempt in finished.attempts)
+            fields["finish"] = finished.reason
+        if usage is not None:
+            fields["prompt_tokens"] = usage.prompt_tokens
+            fields["completion_tokens"] = usage.completion_tokens
+            fields["cached_tokens"] = usage.cached_tokens
+        if self.failure is not None:
+            fields["error"] = self.failure.message
+        elif not self.delivered:
+            fields["outcome"] = "client went away"
+            if self.status:
+                fields["error"] = "the client went away"
+        return {**fields, "seconds": round(time.monotonic() - self._began, 3)}
+
+    def _keep(self, piece: bytes) -> None:
+        if not self.stream:
+            self._first = piece or self._first  # a whole answer is one piece
+            return
+        room = _KEPT_BYTES - len(self._first)
+        if room > 0:
+            self._first += piece[:room]
+            piece = piece[room:]
+        if piece:
+            self._last = (self._last + piece)[-_KEPT_BYTES:]

@@ -1,0 +1,125 @@
+"""``GET /forge/usage``: how full the context of the conversation is that was served last.
+
+Status lines of coding agents show it. Only the last request counts, and only when it was delivered to its end; agents
+that work for another one do not, since nobody looks at their context.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from forge.clients.anthropic import AnthropicClient
+from forge.clients.backend import Backend
+from forge.core.request import Request
+from forge.errors import ForgeError
+from forge.proxy.report import Report
+from forge.proxy.settings import Settings
+
+_log = logging.getLogger("forge.proxy")
+_SESSION: Final = b"x-claude-code-session-id"
+_OF_ANOTHER_AGENT: Final = frozenset({b"x-claude-code-agent-id", b"x-claude-code-parent-agent-id"})
+_SAY_THEIR_WINDOW: Final = frozenset({"llamaserver", "llamafile", "vllm"})
+
+
+class UsageBoard:
+    """The last snapshot of one proxy; ``snapshot`` is its JSON, None while there is none.
+
+    ``managed_window``: tokens that a request to the server that Forge started may have, where that is known.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.managed_window: int | None = None
+        self.snapshot: bytes | None = None
+        self._window_of: tuple[str, int] | None = None
+
+    async def note(
+        self,
+        report: Report,
+        request: Request,
+        headers: Iterable[tuple[bytes, bytes]],
+        backend: Backend,
+    ) -> None:
+        """Publish what a request that is over took, if it counts. Never raises for a backend that fails."""
+        if not report.delivered or report.failure is not None or not 200 <= report.status < 300:
+            return
+        named = {name: value for name, value in headers if value.strip()}
+        if _OF_ANOTHER_AGENT & named.keys():
+            return
+        usage = report.last_usage
+        if usage is None or usage.prompt_tokens <= 0:
+            self.snapshot = None
+            return
+        model = report.served_model or "default"
+        window = await self._window(model, backend)
+        if window is None:
+            self.snapshot = None
+            return
+        tokens, source = window
+        document = {
+            "current_usage_tokens": usage.prompt_tokens,
+            "context_window_tokens": tokens,
+            "usage_percent": usage.prompt_tokens / tokens * 100,
+            "model": model,
+            "context_window_source": source,
+            "observed_at": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        }
+        session = _session(named, request)
+        if session is not None:
+            document["session"] = session
+        self.snapshot = msgspec.json.encode(document)
+
+    async def _window(self, model: str, backend: Backend) -> tuple[int, str] | None:
+        settings = self._settings
+        if settings.managed or settings.embedded:
+            return (self.managed_window, "managed_backend") if self.managed_window else None
+        if settings.budget_tokens:
+            return settings.budget_tokens, "operator_config"
+        if self._window_of is None or self._window_of[0] != model:
+            try:
+                found = await _told(settings, backend)
+            except (ForgeError, TimeoutError) as error:
+                _log.debug("the backend does not say how long its context is: %s", error)
+                found = None
+            self._window_of = (model, found) if found else None
+        return (self._window_of[1], "backend_metadata") if self._window_of is not None else None
+
+
+async def _told(settings: Settings, backend: Backend) -> int | None:
+    """The window as the backend itself has it."""
+    if settings.kind in _SAY_THEIR_WINDOW:
+        return (await backend.capabilities()).context_length
+    if isinstance(backend, AnthropicClient) and _is_official(settings.backend_url or ""):
+        return await backend.get_context_length()
+    return None
+
+
+def _is_official(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        (parts.scheme, parts.hostname, parts.username) == ("https", "api.anthropic.com", None)
+        and port in (None, 443)
+        and parts.path in ("", "/")
+        and not parts.query
+    )
+
+
+def _session(named: dict[bytes, bytes], request: Request) -> dict[str, Any] | None:
+    if _SESSION in named:
+        return {"id": named[_SESSION].decode("latin-1").strip(), "source": "claude_code"}
+    raw = request.options.get("litellm_session_id")
+    try:
+        value = msgspec.json.decode(raw) if raw is not None else None
+    except msgspec.DecodeError:
+        return None
+    return {"id": value, "source": "litellm"} if isinstance(value, str) and value.strip() else None
