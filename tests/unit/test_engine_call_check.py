@@ -13,12 +13,14 @@ from forge.core.request import Tool
 from forge.engine.answer import Answer
 from forge.engine.call_check import gravest, judge_call, prefixed
 from forge.engine.judge import Rules, judge
+from forge.engine.offer import Offer
 from forge.engine.tone import Tone
 from forge.guardrails import ResponseValidator
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 FETCH = Tool(name="fetch", description="", parameters=SCHEMA)
 TOOLS = {"fetch": FETCH, "submit": Tool(name="submit", description="", parameters={"type": "object"})}
+OFFER = Offer(tuple(TOOLS.values()))
 
 
 @pytest.mark.parametrize(
@@ -55,11 +57,11 @@ def test_an_invented_tool_is_graver_than_broken_arguments() -> None:
     ],
 )
 def test_the_turn_and_the_validator_agree(calls: list[tuple[str, Any]], level: int) -> None:
-    answer = Answer(list(TOOLS.values()), scan=True)
+    answer = Answer(OFFER, scan=True)
     for index, (name, arguments) in enumerate(calls):
         answer.feed_call(CallDelta(index=index, id=f"c{index}", name=name, arguments=json.dumps(arguments)))
     answer.finish = Finish(reason="tool_calls")
-    verdict = judge(answer, Rules(tools=tuple(TOOLS.values())), level=level)
+    verdict = judge(answer, Rules(offer=OFFER), level=level)
     written = [ToolCall(name, arguments, id=f"c{i}") for i, (name, arguments) in enumerate(calls)]
     result = ResponseValidator(TOOLS.values()).validate(written, tone=Tone(level))
 

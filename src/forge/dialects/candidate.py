@@ -106,7 +106,9 @@ class Candidate(Cursor):
             self._example = True
         source = CallSource(self.notation, (start, self.pos), (*call.fixes, *checked.fixes))
         self._waiting += 1
-        self._pending.append(CallSegment(ToolCall(call.tool.name, checked.value, source=source)))
+        self._pending.append(
+            CallSegment(ToolCall(call.tool.name, checked.value, source=source), checked.valid)
+        )
 
     def missed(self, miss: Missed, start: int) -> None:
         """What was read from ``start`` up to here is a call that cannot be made."""

@@ -24,9 +24,13 @@ class ReasoningSegment(Struct, frozen=True):
 
 
 class CallSegment(Struct, frozen=True):
-    """A call of an offered tool with arguments that were read whole (``call.source`` says how)."""
+    """A call of an offered tool with arguments that were read whole (``call.source`` says how).
+
+    ``valid``: they fit the tool's schema, as they stand in ``call``.
+    """
 
     call: ToolCall
+    valid: bool = False
 
 
 class RejectedSegment(Struct, frozen=True):

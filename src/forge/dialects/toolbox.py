@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from forge.core.request import Tool
@@ -115,35 +114,6 @@ class Toolbox:
         """The names of its required parameters."""
         required = tool.parameters.get("required")
         return tuple(key for key in required if isinstance(key, str)) if isinstance(required, list) else ()
-
-
-class _ByIdentity:
-    """Tools as a key: the same objects, not equal ones, since comparing their schemas costs what it would save.
-
-    Holds the tools, so that an identity in the cache cannot come to mean other tools.
-    """
-
-    __slots__ = ("ids", "tools")
-
-    def __init__(self, tools: tuple[Tool, ...]) -> None:
-        self.tools = tools
-        self.ids = tuple(map(id, tools))
-
-    def __hash__(self) -> int:
-        return hash(self.ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.ids == other.ids
-
-
-@lru_cache(maxsize=32)
-def _toolbox(key: _ByIdentity) -> Toolbox:
-    return Toolbox(key.tools)
-
-
-def toolbox_of(tools: tuple[Tool, ...]) -> Toolbox:
-    """The toolbox of ``tools``; the same one while the same tools keep coming, as they do in an agent's session."""
-    return _toolbox(_ByIdentity(tools))
 
 
 def _property_names(schema: object, depth: int = 0) -> Iterator[str]:

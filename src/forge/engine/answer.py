@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from forge.core.calls import ToolCall
 from forge.core.events import CallDelta, Finish, ReasoningDelta, Started, Usage
-from forge.core.request import Reasoning, Tool
+from forge.core.request import Reasoning
 from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
-from forge.dialects.toolbox import toolbox_of
 from forge.engine.constrained import ConstrainedReader
+from forge.engine.offer import Offer
 from forge.engine.runaway import next_text_bound
 
 
 class WrittenCall(Struct, kw_only=True):
-    """A call as the model made it. ``arguments`` is JSON text for a structured call, a decoded value otherwise."""
+    """A call as the model made it. ``arguments`` is JSON text for a structured call, a decoded value otherwise.
+
+    ``valid``: its tool is offered under this very name, and its arguments were found to fit the schema.
+    """
 
     name: str
     arguments: Any
     id: str | None = None
     notation: str = "native"
     parsed: ToolCall | None = None
+    valid: bool = False
 
 
 class Answer:
@@ -37,15 +40,17 @@ class Answer:
 
     def __init__(
         self,
-        tools: Sequence[Tool],
+        offer: Offer,
         *,
         scan: bool,
         constrained: bool = False,
         longest_text: int | None = None,
     ) -> None:
-        self.constrained = ConstrainedReader(tools, longest_text=longest_text) if constrained else None
+        self.constrained = (
+            ConstrainedReader(offer.functions, longest_text=longest_text) if constrained else None
+        )
         self._bounded_anew = longest_text is not None
-        self._tools = tools
+        self._offer = offer
         self._scans = scan
         self._scanner: ConstrainedReader | ReplyScanner | None = self.constrained
         self._native: dict[int, WrittenCall] = {}
@@ -65,7 +70,7 @@ class Answer:
         self.raw_text.append(piece)
         if self._scanner is None and self._scans:
             # Only now: many an answer is a structured call and no text at all.
-            self._scanner = ReplyScanner(toolbox_of(tuple(self._tools)))
+            self._scanner = ReplyScanner(self._offer.toolbox)
         segments = self._scanner.feed(piece).segments if self._scanner else (TextSegment(piece),)
         self.segments.extend(segments)
         return segments
@@ -127,20 +132,21 @@ class Answer:
         A call that the backend delivered structured and that also stands in the text is one call.
         """
         native = self.native_calls
-        parsed = [s.call for s in self.segments if isinstance(s, CallSegment)]
+        parsed = [s for s in self.segments if isinstance(s, CallSegment)]
         given: dict[str, list[object]] = {}
         for call in native if parsed else ():
             given.setdefault(call.name, []).append(_decoded(call.arguments))
         return native + [
             WrittenCall(
-                name=found.tool,
-                arguments=found.args,
-                id=found.id,
-                notation=found.source.notation if found.source else "text",
-                parsed=found,
+                name=found.call.tool,
+                arguments=found.call.args,
+                id=found.call.id,
+                notation=found.call.source.notation if found.call.source else "text",
+                parsed=found.call,
+                valid=found.valid,
             )
             for found in parsed
-            if found.args not in given.get(found.tool, ())
+            if found.call.args not in given.get(found.call.tool, ())
         ]
 
     @property

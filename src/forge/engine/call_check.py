@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from forge.core.request import Tool
 from forge.engine import wording
@@ -52,7 +52,7 @@ def judge_call(
     forced: str | None = None,
     decoded: bool = False,
 ) -> CallVerdict:
-    """Judge one call.
+    """Judge one call: :func:`check_call`, then :func:`judge_finding`.
 
     Args:
         name: as the model wrote it.
@@ -64,23 +64,35 @@ def judge_call(
             something that a model got wrong; and what is no object is shown as the Python value that it came as.
     """
     found = check_call(name, _NOTHING if decoded and arguments is None else arguments, tools)
-    offered = tuple(tools.values())
+    verdict = judge_finding(found, tools, tone=tone, forced=forced)
+    if (
+        decoded
+        and verdict.fault == "invalid_arguments"
+        and not found.usable
+        and not isinstance(arguments, dict)
+    ):
+        return structs.replace(verdict, correction=tool_arg_validation_nudge(name, arguments))
+    return verdict
+
+
+def judge_finding(
+    found: CallFinding, tools: Mapping[str, Tool], *, tone: Tone = PLAIN, forced: str | None = None
+) -> CallVerdict:
+    """Judge a call by what the rules say about it; arguments as in :func:`judge_call`."""
     if found.tool is None:
         return CallVerdict(
             finding=found,
             fault="unknown_tool",
-            correction=wording.unknown_tool(name, offered, tone=tone),
+            correction=wording.unknown_tool(found.name, tuple(tools.values()), tone=tone),
         )
     if forced and found.name != forced:
-        text = wording.wrong_tool(forced, offered, tone=tone)
+        text = wording.wrong_tool(forced, tuple(tools.values()), tone=tone)
         return CallVerdict(finding=found, fault="wrong_tool", correction=text)
     if found.fault is None:
         return CallVerdict(finding=found)
-    if decoded and not found.usable and not isinstance(arguments, dict):
-        text = tool_arg_validation_nudge(name, arguments)
-    else:
-        text = explain(found.tool, found.problems)
-    return CallVerdict(finding=found, fault="invalid_arguments", correction=text)
+    return CallVerdict(
+        finding=found, fault="invalid_arguments", correction=explain(found.tool, found.problems)
+    )
 
 
 def gravest(faults: Sequence[str | None]) -> int | None:

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from forge.core.ledger import Fix, Problem
-from forge.core.request import Tool
 from forge.engine.answer import Answer, WrittenCall
-from forge.engine.call_check import gravest, judge_call
+from forge.engine.call_check import gravest, judge_finding
+from forge.engine.offer import Offer
 from forge.engine.text_check import TextFault, text_correction, text_fault
 from forge.engine.tone import Tone
 from forge.prompts.nudges import not_run_nudge
@@ -29,25 +29,18 @@ _WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation"})
 class Rules(Struct, frozen=True, kw_only=True):
     """What an answer is measured by.
 
-    ``must_call``: text alone is a failed answer. ``forced``: the only tool that may be called. ``trust_text``:
+    ``offer``: what may be called; calls of its unguarded tools pass. ``must_call``: text alone is a failed answer. ``forced``: the only tool that may be called. ``trust_text``:
     any text is a good answer. ``nudge_announcements``: a text that only announces an action is a failed answer.
-    ``single_call``: the caller takes at most one call. ``unguarded``: names of tools that only pass through.
-    ``examples``: corrections may show an example, see :class:`Tone`.
+    ``single_call``: the caller takes at most one call. ``examples``: corrections may show an example, see :class:`Tone`.
     """
 
-    tools: tuple[Tool, ...]
+    offer: Offer
     must_call: bool = False
     forced: str | None = None
     trust_text: bool = False
     nudge_announcements: bool = True
     single_call: bool = False
-    unguarded: frozenset[str] = frozenset()
     examples: bool = True
-
-    @property
-    def by_name(self) -> dict[str, Tool]:
-        """The tools by name."""
-        return {tool.name: tool for tool in self.tools}
 
 
 class CheckedCall(Struct, frozen=True, kw_only=True):
@@ -152,7 +145,7 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
         # The same limit would cut the next attempt as well.
         return Verdict(accepted=True, reason="accepted")
     correction = text_correction(
-        fault, rules.tools, must_call=rules.must_call, tone=Tone(level, rules.examples)
+        fault, rules.offer.functions, must_call=rules.must_call, tone=Tone(level, rules.examples)
     )
     reason = "no_call" if rules.must_call else fault.reason
     return Verdict(accepted=False, reason=reason, correction=correction, detail=_detail(fault, answer))
@@ -167,10 +160,16 @@ def _detail(fault: TextFault, answer: Answer) -> str:
 
 
 def _check(call: WrittenCall, rules: Rules, tone: Tone) -> CheckedCall:
-    if call.name in rules.unguarded:
+    offer = rules.offer
+    if call.name in offer.unguarded:
         return _checked(call, name=call.name, arguments=str(call.arguments), is_object=True)
-    judged = judge_call(call.name, call.arguments, rules.by_name, tone=tone, forced=rules.forced)
-    found = judged.finding
+    if call.valid:
+        found = CallFinding(
+            name=call.name, tool=offer.by_name[call.name], arguments=call.arguments, usable=True
+        )
+    else:
+        found = offer.check(call.name, call.arguments)
+    judged = judge_finding(found, offer.by_name, tone=tone, forced=rules.forced)
     read_fixes = call.parsed.source.fixes if call.parsed and call.parsed.source else ()
     return _checked(
         call,

@@ -10,6 +10,7 @@ from forge.dialects.reply import TextSegment
 from forge.engine import wording
 from forge.engine.answer import Answer
 from forge.engine.judge import Rules, Verdict
+from forge.engine.offer import offer_of
 from forge.engine.policy import Policy
 from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
 from forge.engine.tone import Tone
@@ -29,7 +30,8 @@ class Plan:
     def __init__(self, request: Request, policy: Policy, capabilities: Capabilities) -> None:
         choice = request.tool_choice
         mode = choice.mode if choice else "auto"
-        functions = tuple(tool for tool in request.tools if tool.kind == "function" and tool.name)
+        offer = offer_of(request.tools)
+        functions = offer.functions
         self._forced = choice.name if choice and mode == "named" else None
         if self._forced and all(tool.name != self._forced for tool in request.tools):
             offered = ", ".join(tool.name for tool in functions) or "none"
@@ -46,10 +48,11 @@ class Plan:
             and all(tool.name != RESPOND_TOOL_NAME for tool in functions)
         )
         if self.respond_injected:
-            functions = (*functions, RESPOND_TOOL)
             request = msgspec.structs.replace(request, tools=(*request.tools, RESPOND_TOOL))
+            offer = offer_of(request.tools)
+            functions = offer.functions
         self.request = request
-        self.tools = functions
+        self.offer = offer
         self._policy = policy
         self.hides_reasoning = policy.reasoning_replay == "none"
         self._demands_call = mode in ("required", "named")
@@ -66,19 +69,20 @@ class Plan:
     def rules(self, *, announced: bool) -> Rules:
         """The rules for the running attempt; ``announced``: an announcement was nudged already."""
         return Rules(
-            tools=self.tools,
+            offer=self.offer,
             must_call=self._demands_call or self._policy.rejects_bare_text,
             forced=self._forced,
             trust_text=self._policy.text_policy == "trust",
             nudge_announcements=not announced,
             single_call=self._single,
             examples=not self.can_constrain,
-            unguarded=frozenset(tool.name for tool in self.request.tools if tool.kind != "function"),
         )
 
     def malformed(self, *, level: int) -> Verdict:
         """The verdict when the server itself could not read what the model wrote."""
-        text = wording.broken_call(self.tools, reason="unreadable", tone=Tone(level, not self.can_constrain))
+        text = wording.broken_call(
+            self.offer.functions, reason="unreadable", tone=Tone(level, not self.can_constrain)
+        )
         detail = "the server could not parse the model's output"
         return Verdict(accepted=False, reason="broken_call", correction=text, detail=detail)
 

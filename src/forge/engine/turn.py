@@ -275,7 +275,7 @@ class Turn:
 
     def _send(self, *, constrained: bool, text_bound: int | None = None) -> Send:
         plan = self._plan
-        self._answer = Answer(plan.tools, scan=plan.scans, constrained=constrained, longest_text=text_bound)
+        self._answer = Answer(plan.offer, scan=plan.scans, constrained=constrained, longest_text=text_bound)
         self._first = self._first or self._answer
         self._release.begin()
         request = msgspec.structs.replace(

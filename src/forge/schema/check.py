@@ -5,7 +5,7 @@ The engine, ``ResponseValidator`` and through them every face of Forge decide by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from forge.core.ledger import Fix, Problem
 from forge.core.request import Tool
 from forge.schema.arguments import read_arguments
 from forge.schema.names import resolve_name
+from forge.schema.validate import CompiledSchema
 
 CallFault: TypeAlias = Literal["unknown_tool", "invalid_arguments"]
 
@@ -35,13 +36,20 @@ class CallFinding(Struct, frozen=True, kw_only=True):
     fault: CallFault | None = None
 
 
-def check_call(written_name: str, raw_arguments: object, tools: Mapping[str, Tool]) -> CallFinding:
+def check_call(
+    written_name: str,
+    raw_arguments: object,
+    tools: Mapping[str, Tool],
+    *,
+    compiled: Callable[[Tool], CompiledSchema] | None = None,
+) -> CallFinding:
     """Check one call against the offered tools.
 
     Args:
         written_name: the name as the model wrote it.
         raw_arguments: JSON text, or an already decoded value.
         tools: the offered tools by name. A tool without a schema takes any object.
+        compiled: gives a tool's schema compiled, for a caller that keeps it.
     """
     name = resolve_name(written_name, tools)
     if name is None:
@@ -49,7 +57,7 @@ def check_call(written_name: str, raw_arguments: object, tools: Mapping[str, Too
             name=written_name, tool=None, arguments=raw_arguments, usable=False, fault="unknown_tool"
         )
     tool = tools[name]
-    read = read_arguments(tool, raw_arguments)
+    read = read_arguments(tool, raw_arguments, compiled=compiled(tool) if compiled else None)
     usable = read.is_object and read.complete
     return CallFinding(
         name=name,

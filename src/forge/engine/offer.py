@@ -1,0 +1,62 @@
+"""The tools of a request as a turn needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from forge.core.request import Tool
+from forge.dialects.toolbox import Toolbox
+from forge.schema.check import CallFinding, check_call
+
+
+class Offer:
+    """What was offered. Immutable; made once for as long as the same tools keep coming, as they do in a session.
+
+    ``functions`` are the tools that are guarded, ``unguarded`` the names of those that only pass through.
+    """
+
+    __slots__ = ("functions", "toolbox", "unguarded")
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        self.functions = tuple(tool for tool in tools if tool.kind == "function" and tool.name)
+        self.unguarded = frozenset(tool.name for tool in tools if tool.kind != "function")
+        self.toolbox = Toolbox(self.functions)
+
+    @property
+    def by_name(self) -> Mapping[str, Tool]:
+        """The guarded tools by name."""
+        return self.toolbox.tools
+
+    def check(self, name: str, arguments: object) -> CallFinding:
+        """Check a call of one of them; see :func:`forge.schema.check.check_call`."""
+        return check_call(name, arguments, self.toolbox.tools, compiled=self.toolbox.compiled)
+
+
+class _ByIdentity:
+    """Tools as a key: the same objects, not equal ones, since comparing their schemas costs what it would save.
+
+    Holds the tools, so that an identity in the cache cannot come to mean other tools.
+    """
+
+    __slots__ = ("ids", "tools")
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        self.tools = tools
+        self.ids = tuple(map(id, tools))
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self.ids == other.ids
+
+
+@lru_cache(maxsize=32)
+def _offer(key: _ByIdentity) -> Offer:
+    return Offer(key.tools)
+
+
+def offer_of(tools: tuple[Tool, ...]) -> Offer:
+    """The offer of ``tools``; the same one while the same tools keep coming."""
+    return _offer(_ByIdentity(tools))
