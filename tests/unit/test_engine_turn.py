@@ -721,16 +721,83 @@ def test_a_rescued_respond_call_is_text() -> None:
     assert played.end.reason == "stop"
 
 
-def test_a_clients_own_respond_tool_stays_a_tool() -> None:
-    own = Tool(name="respond", parameters={"type": "object", "properties": {"message": {"type": "string"}}})
+@pytest.mark.parametrize("opener", ["", "<tool_call>", "```json\n", "  <tools>\n"])
+def test_a_written_respond_call_streams_its_message_as_text(opener: str) -> None:
+    turn = Turn(ask(), Policy(inject_respond_tool=True), CONSTRAINING)
+    turn.start()
+    assert turn.feed(TextDelta(opener + '{"name": "respond", "arguments": {"message": "It ')) == [
+        TextDelta("It ")
+    ]
+    assert turn.feed(TextDelta("is so.")) == [TextDelta("is so.")]
+    closer = {"<tool_call>": "</tool_call>", "```json\n": "\n```", "  <tools>\n": "</tools>"}.get(opener, "")
+    outputs = turn.feed(TextDelta('"}}' + closer)) + turn.feed(STOP)
+
+    assert [type(output) for output in outputs] == [Finished]
+
+
+def test_a_written_respond_call_that_is_cut_off_leaves_its_message() -> None:
     played = play(
-        ask(tools=(WEATHER, own)),
-        [native("respond", '{"message": "Hi"}'), CALLS],
+        ask(),
+        text_attempt('<tool_call>{"name": "respond", "arguments": {"message": "It is', "length"),
         policy=Policy(inject_respond_tool=True),
     )
 
+    assert (played.text, played.end.reason) == ("It is", "length")
+
+
+@pytest.mark.parametrize("pieces", [['{"message": "It is so."}'], ['{"mess', 'age": "It is', ' so."}']])
+def test_text_before_a_respond_call_comes_before_its_message(pieces: list[str]) -> None:
+    calls = [native("respond", pieces[0]), *(CallDelta(index=0, arguments=piece) for piece in pieces[1:])]
+    played = play(ask(), [TextDelta("Done. "), *calls, CALLS], policy=Policy(inject_respond_tool=True))
+
+    assert (played.text, played.calls) == ("Done. It is so.", [])
+
+
+def test_talk_about_a_respond_call_is_not_one() -> None:
+    talk = 'Say {"name": "respond", "arguments": {"message": "no"}} like this.'
+    turn = Turn(ask(), Policy(inject_respond_tool=True), CONSTRAINING)
+    turn.start()
+    assert turn.feed(TextDelta(talk)) == []
+
+
+OWN_RESPOND = Tool(
+    name="respond", parameters={"type": "object", "properties": {"message": {"type": "string"}}}
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param([native("respond", '{"message": "Hi"}'), CALLS], id="native"),
+        pytest.param(
+            text_attempt('<tool_call>{"name": "respond", "arguments": {"message": "Hi"}}</tool_call>'),
+            id="written",
+        ),
+    ],
+)
+def test_a_clients_own_respond_tool_stays_a_tool(answer: list[Delta]) -> None:
+    played = play(ask(tools=[WEATHER, OWN_RESPOND]), answer, policy=Policy(inject_respond_tool=True))
+
     assert played.calls == [("respond", {"message": "Hi"})]
+    assert played.text == ""
     assert [tool.name for tool in played.requests[0].tools] == ["get_weather", "respond"]
+
+
+def test_a_clients_own_respond_tool_stays_a_tool_in_a_constrained_attempt() -> None:
+    played = play(
+        ask(ToolChoice("required"), tools=[WEATHER, OWN_RESPOND]),
+        text_attempt('{"name": "respond", "arguments": {"message": "Hi"}}'),
+    )
+
+    assert (played.text, played.calls) == ("", [("respond", {"message": "Hi"})])
+
+
+def test_a_tool_of_another_kind_may_be_named_respond() -> None:
+    own = Tool(name="respond", kind="custom")
+    turn = Turn(ask(tools=[WEATHER, own]), Policy(inject_respond_tool=True))
+    (send,) = turn.start()
+    assert isinstance(send, Send)
+    assert [tool.name for tool in send.request.tools] == ["get_weather", "respond"]
 
 
 # -- text policies --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The respond tool."""
 
+from forge.engine.respond import RESPOND_TOOL
 from forge.tools import RESPOND_TOOL_NAME, respond_spec, respond_tool
 
 
@@ -13,3 +14,8 @@ def test_its_schema_is_one_required_string():
     assert schema["required"] == ["message"]
     assert schema["properties"]["message"]["type"] == "string"
     assert "message" in respond_spec().description
+
+
+def test_the_proxy_offers_the_same_tool():
+    assert (RESPOND_TOOL.name, RESPOND_TOOL.description) == (respond_spec().name, respond_spec().description)
+    assert RESPOND_TOOL.parameters == respond_spec().get_json_schema()

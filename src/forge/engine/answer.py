@@ -14,7 +14,9 @@ from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
 from forge.engine.constrained import ConstrainedReader
 from forge.engine.offer import Offer
+from forge.engine.respond import WrittenRespond
 from forge.engine.runaway import next_text_bound
+from forge.engine.usage import add_usage
 
 
 class WrittenCall(Struct, kw_only=True):
@@ -57,6 +59,7 @@ class Answer:
         self._arguments: dict[int, list[str]] = {}  # pieces: adding them up as they come would be quadratic
         self.segments: list[Segment] = []
         self.raw_text: list[str] = []
+        self.respond = self.constrained.respond if self.constrained else WrittenRespond()
         self.thinks = False
         self.signed: list[Reasoning] = []
         """Signed blocks of thinking, up to the first that follows a text: with these the answer began."""
@@ -91,6 +94,10 @@ class Answer:
         self._block.clear()
         if not self.raw_text:
             self.signed.append(Reasoning(text, delta.field, delta.signature, delta.redacted))
+
+    def feed_usage(self, usage: Usage) -> None:
+        """Take a part of what the answer cost."""
+        self.usage = add_usage(self.usage, usage)
 
     def feed_call(self, delta: CallDelta) -> WrittenCall:
         """Take a piece of a structured call and return the call, whose arguments are not put together yet."""

@@ -8,20 +8,18 @@ read like any other reply.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from forge.core.calls import CallSource, ToolCall
 from forge.dialects.reply import CallSegment, RejectedSegment, Reply
 from forge.dialects.scanner import parse_tool_calls
+from forge.engine.respond import WrittenRespond
 from forge.engine.runaway import CURBED_TEXT
 from forge.schema.filled import fills_a_bound
 from forge.schema.spec import as_tools
 
 NOTATION: Final = "constrained"
-_RESPOND_OPENING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*"respond"\s*,\s*"arguments"\s*:\s*')
-_LONGEST_OPENING: Final = 200
 
 
 class ConstrainedReader:
@@ -37,31 +35,17 @@ class ConstrainedReader:
         self._longest_text = longest_text
         self.cut_by_bound = False
         self._pieces: list[str] = []
-        self._opening = ""
-        self._inside_respond = False
+        self.respond = WrittenRespond()
 
     @property
     def inside_respond(self) -> bool:
         """Whether a ``respond`` call is being written, whose message is shown while it grows."""
-        return self._inside_respond
+        return self.respond.inside
 
     def feed(self, piece: str) -> Reply:
         """Take a piece; a call is only known when the text is over."""
         self._pieces.append(piece)
         return Reply()
-
-    def respond_arguments(self, piece: str) -> str:
-        """The part of ``piece`` that belongs to the arguments of a ``respond`` call ("" when there is none)."""
-        if self._inside_respond:
-            return piece
-        if len(self._opening) > _LONGEST_OPENING:
-            return ""
-        self._opening += piece
-        match = _RESPOND_OPENING.match(self._opening)
-        if match is None:
-            return ""
-        self._inside_respond = True
-        return self._opening[match.end() :]
 
     def finish(self) -> Reply:
         """Read the whole text as a call; anything else is a call that was cut off or could not be read."""

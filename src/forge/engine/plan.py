@@ -21,13 +21,15 @@ class Plan:
     """Derived once from request, policy and capabilities; never changes during the turn.
 
     ``request`` is the caller's, with the ``respond`` tool added at the end where the policy offers it.
-    ``guards`` is False when there is nothing to guard: no tools, or ``tool_choice`` none.
+    ``guards`` is False when there is nothing to guard: no tools, or ``tool_choice`` none. ``fault`` says why there is
+    nothing although there should be, "" as a rule.
 
     Raises:
         RequestError: ``tool_choice`` names a tool that is not offered.
     """
 
     def __init__(self, request: Request, policy: Policy, capabilities: Capabilities) -> None:
+        self.fault = ""
         choice = request.tool_choice
         mode = choice.mode if choice else "auto"
         offer = offer_of(request.tools)
@@ -45,7 +47,7 @@ class Plan:
             self.guards
             and policy.offers_respond
             and mode != "named"
-            and all(tool.name != RESPOND_TOOL_NAME for tool in functions)
+            and all(tool.name != RESPOND_TOOL_NAME for tool in request.tools)
         )
         if self.respond_injected:
             request = msgspec.structs.replace(request, tools=(*request.tools, RESPOND_TOOL))
@@ -89,8 +91,7 @@ class Plan:
     def is_untouched(self, answer: Answer, verdict: Verdict, reason: str) -> bool:
         """Whether the backend's whole answer may be passed on byte for byte."""
         return (
-            not self.respond_injected
-            and not self.hides_any_of(answer)
+            not self.hides_any_of(answer)
             and reason == answer.finish_reason
             and all(isinstance(segment, TextSegment) for segment in answer.segments)
             and answer.text == "".join(answer.raw_text)
@@ -101,13 +102,26 @@ class Plan:
             )
         )
 
+    def reads_calls_in(self, answer: Answer) -> bool:
+        """Whether a call may stand in the answer's text."""
+        return self.scans or answer.constrained is not None
+
     def hides_any_of(self, answer: Answer) -> bool:
-        """Whether the client does not get to see some of the backend's answer."""
-        return self.hides_reasoning and answer.thinks
+        """Whether the client does not get to see the backend's answer as it is."""
+        return self.respond_injected or (self.hides_reasoning and answer.thinks)
 
     def unguarded(self) -> Plan:
-        """The same plan with every guard off."""
+        """The same plan with every guard off. A call of the tool that Forge offered stays Forge's own matter."""
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
-        plan.guards = plan.scans = plan.holds_text = plan.respond_injected = False
+        plan.guards = plan.scans = plan.holds_text = False
+        return plan
+
+    @classmethod
+    def without_guards(cls, request: Request, policy: Policy, fault: str) -> Plan:
+        """A plan that guards nothing, because of ``fault``."""
+        bare = msgspec.structs.replace(request, tools=(), tool_choice=None)
+        plan = cls(bare, Policy(reasoning_replay=policy.reasoning_replay), Capabilities())
+        plan.request = request
+        plan.fault = fault
         return plan

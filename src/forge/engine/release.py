@@ -3,6 +3,9 @@
 In a live attempt text leaves at once. It is held from a rejected candidate on, in an attempt whose text may not
 be acceptable, and in every attempt after the first: those continue after what was shown, and their text only
 counts when it ends the turn.
+
+What is shown is on record until whoever drives the turn has it (:meth:`Release.handed_over`): a fault of ours between
+the two would lose it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ class Release:
         self._held_of_first: list[TextDelta] = []
         self._message = MessageReader()
         self._separate = False
+        self._not_handed_over: list[Output] = []
+        self._written: list[str] = []
+        """Pieces of the running attempt's raw text that were shown as they stand in it, in order."""
 
     def begin(self) -> None:
         """A new attempt starts; the last one's held text is not shown unless the turn falls back on it."""
@@ -35,6 +41,7 @@ class Release:
         self._held_reasoning = []
         self._message = MessageReader()
         self._separate = bool(self._shown)
+        self._written = []
 
     def text(self, delta: TextDelta) -> list[Output]:
         """A piece of visible text of the running attempt."""
@@ -43,32 +50,53 @@ class Release:
         if not self._live:
             self._held.append(delta)
             return []
+        self._written.append(delta.text)
         return self._show(delta)
 
-    def hold(self, text: str) -> None:
-        """A rejected candidate: it and what follows waits for the verdict."""
+    def hold(self, text: str = "") -> None:
+        """What follows waits for the verdict, and a rejected candidate (``text``) with it."""
         self._live = False
-        self._held.append(TextDelta(text))
+        # A call whose message was shown while it was written is on show already.
+        if text and not self._message.released:
+            self._held.append(TextDelta(text))
 
-    def reasoning(self, delta: ReasoningDelta) -> list[Output]:
-        """Thinking is live in the first attempt; a later attempt's counts when the attempt is accepted."""
+    def reasoning(self, delta: ReasoningDelta, *, written: bool = False) -> list[Output]:
+        """Thinking is live in the first attempt; a later attempt's counts when the attempt is accepted.
+
+        ``written``: it stood in the text, between tags.
+        """
+        if written and self._attempt == 1:
+            self._written.append(delta.text)
         if not self._shows_reasoning:
             return []
         if self._attempt > 1:
             self._held_reasoning.append(delta)
             return []
+        self._not_handed_over.append(delta)
         return [delta]
 
     def message(self, arguments: str) -> list[Output]:
         """A piece of the ``respond`` tool's arguments; its message is text for the user."""
         text = self._message.feed(arguments)
-        return self._show(TextDelta(text)) if text else []
+        if not text:
+            return []
+        before = self._before_message() if text == self._message.released else []
+        return before + self._show(TextDelta(text))
+
+    def _before_message(self) -> list[Output]:
+        """The text that stands before a message: it comes first, if it counts at all."""
+        held, self._held = self._held, []
+        if self._separate or not any(delta.text.strip() for delta in held):
+            return []
+        return [output for delta in held for output in self._show(delta)]
 
     def rest_of_message(self, message: str) -> list[Output]:
         """The whole message is known: show what was not shown while it was generated."""
         shown = self._message.released
         self._message = MessageReader()
         text = message.removeprefix(shown)
+        if text and not shown:
+            return self._before_message() + self._show(TextDelta(text))
         return self._show(TextDelta(text)) if text else []
 
     def drop(self) -> None:
@@ -79,6 +107,8 @@ class Release:
     def end(self, *, keep_text: bool) -> list[Output]:
         """The attempt is accepted. Text beside calls is kept unless an earlier attempt has shown text already."""
         outputs: list[Output] = list(self._held_reasoning)
+        self._not_handed_over += outputs
+        self._held_reasoning = []
         if keep_text or not self._separate:
             for delta in self._held:
                 outputs += self._show(delta)
@@ -97,16 +127,33 @@ class Release:
         return outputs
 
     def everything(self, raw_text: str) -> list[Output]:
-        """Stop holding anything back: show the part of the raw text that was not shown, and all that follows."""
+        """Stop guarding: show what is not handed over yet, the part of the raw text that was not shown, all that follows.
+
+        A call that was found in the text is not shown, and what stands behind it is held: so the first of the raw text
+        that was not shown yet begins behind the last piece that was. Between two pieces stand tags of thinking only.
+        """
         self._live = True
         self._held = []
-        shown = "".join(self._shown)
-        rest = raw_text.removeprefix(shown)
-        return self._show(TextDelta(rest)) if rest else []
+        lost = [*self._not_handed_over, *self._held_reasoning]
+        self._not_handed_over = []
+        self._held_reasoning = []
+        position = 0
+        for piece in self._written:
+            found = raw_text.find(piece, position)
+            position = found + len(piece) if found >= 0 else position
+        rest = raw_text[position:]
+        self._written = [raw_text]
+        return lost + (self._show(TextDelta(rest)) if rest else [])
+
+    def handed_over(self) -> None:
+        """All that was shown so far is out of our hands."""
+        if self._not_handed_over:
+            self._not_handed_over.clear()
 
     def _show(self, delta: TextDelta) -> list[Output]:
         if self._separate:
             self._separate = False
             delta = TextDelta("\n\n" + delta.text.lstrip(), delta.extra)
         self._shown.append(delta.text)
+        self._not_handed_over.append(delta)
         return [delta]

@@ -9,21 +9,27 @@ from typing import Final
 from forge.core.request import Tool
 
 RESPOND_TOOL_NAME: Final = "respond"
+RESPOND_DESCRIPTION: Final = (
+    "Send a message to the user. Use this for everything that you want to tell them: the final answer, a question, "
+    "or why something cannot be done. Prefer the other tools while there is still work to do."
+)
 RESPOND_TOOL: Final = Tool(
     name=RESPOND_TOOL_NAME,
-    description=(
-        "Send a message to the user. Use it for your final answer, for a question to the user, or when no other "
-        "tool fits."
-    ),
+    description=RESPOND_DESCRIPTION,
     parameters={
         "type": "object",
         "properties": {
-            "message": {"type": "string", "description": "The message, as the user should read it."}
+            "message": {"type": "string", "description": "The complete message, as the user should read it"}
         },
         "required": ["message"],
     },
 )
 
+_WRITTEN_OPENING: Final = re.compile(
+    r"\s*(?:<(?:tool_call|tools|function_call)>|<\|python_tag\|>|```(?:json|tool_call)?\s)?"
+    r'\s*\{\s*"name"\s*:\s*"respond"\s*,\s*"(?:arguments|parameters)"\s*:\s*'
+)
+_LONGEST_OPENING: Final = 200
 _OPENING: Final = re.compile(r'\s*\{\s*"message"\s*:\s*"')
 _OPENING_PREFIX: Final = re.compile(
     r'\s*(?:\{\s*(?:"(?:m(?:e(?:s(?:s(?:a(?:g(?:e(?:"\s*(?::\s*)?)?)?)?)?)?)?)?)?)?)?$'
@@ -122,7 +128,36 @@ def _escape(buffer: str, pos: int) -> tuple[str, int]:
     return chr(code), 6
 
 
+class WrittenRespond:
+    """Finds the arguments of a ``respond`` call with which a text begins, as they grow.
+
+    Only a text that begins with the call, with or without one of the usual openers before it, is recognised: then it is
+    no example of a call and no talk about one.
+    """
+
+    def __init__(self) -> None:
+        self._opening = ""
+        self.inside = False
+
+    def feed(self, piece: str) -> str:
+        """The part of ``piece`` that belongs to the arguments ("" when there is none)."""
+        if self.inside:
+            return piece
+        if len(self._opening) > _LONGEST_OPENING:
+            return ""
+        self._opening += piece
+        match = _WRITTEN_OPENING.match(self._opening)
+        if match is None:
+            return ""
+        self.inside = True
+        return self._opening[match.end() :]
+
+
 def respond_message(arguments: str) -> str:
-    """The message of a whole ``respond`` call, from its arguments' JSON text."""
-    message = json.loads(arguments).get("message", "")
+    """The message of a whole ``respond`` call, from its arguments' JSON text; that text itself where it has none."""
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
+    message = value.get("message", value or "") if isinstance(value, dict) else value
     return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)

@@ -17,7 +17,6 @@ import msgspec
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
     GUARD_FAILED,
-    Attempt,
     CallDelta,
     CallReady,
     Delta,
@@ -39,9 +38,9 @@ from forge.engine.judge import CheckedCall, Verdict, best_of, judge
 from forge.engine.ladder import Ladder
 from forge.engine.plan import Plan
 from forge.engine.policy import Policy
+from forge.engine.records import Records
 from forge.engine.release import Release
 from forge.engine.respond import RESPOND_TOOL_NAME, respond_message
-from forge.engine.usage import add_usage
 from forge.errors import ForgeError, MalformedOutputError, ProtocolMisuseError
 
 
@@ -64,16 +63,16 @@ class Turn:
         new_id: Callable[[], str] | None = None,
     ) -> None:
         policy = policy or Policy()
-        self._plan = Plan(request, policy, capabilities or Capabilities())
+        self._plan = _plan(request, policy, capabilities or Capabilities())
         self._ladder = Ladder(policy)
         self._new_id = new_id or _counting_ids()
         self._appended: tuple[ChatMessage, ...] = ()
-        self._records: list[Attempt] = []
+        self._records = Records()
         self._rejected_calls: list[tuple[CheckedCall, ...]] = []
-        self._usage: Usage | None = None
         self._answer: Answer | None = None
         self._first: Answer | None = None
         self._started: Started | None = None
+        self._fault = self._plan.fault
         self._release = Release(
             live=not self._plan.holds_text, shows_reasoning=not self._plan.hides_reasoning
         )
@@ -110,12 +109,14 @@ class Turn:
             self._started = self._started or delta
             return []
         if isinstance(delta, Usage):
-            answer.usage = add_usage(answer.usage, delta)
+            answer.feed_usage(delta)
             return []
         try:
-            return self._guarded(answer, delta)
+            outputs = self._guarded(answer, delta)
         except Exception as error:  # noqa: BLE001 -- a fault of ours must never cost the user the answer
-            return self._bypass(answer, delta, error)
+            outputs = self._bypass(answer, delta, error)
+        self._release.handed_over()
+        return outputs
 
     def fail(self, error: ForgeError) -> list[Output]:
         """The backend call failed with ``error``; return what follows from it.
@@ -128,7 +129,16 @@ class Turn:
         """
         if self.done or self._answer is None:
             raise error
-        answer = self._answer
+        try:
+            outputs = self._failed(self._answer, error)
+        except Exception as fault:  # as in feed; what the backend said is all that is left
+            if fault is error:
+                raise
+            raise error from fault
+        self._release.handed_over()
+        return outputs
+
+    def _failed(self, answer: Answer, error: ForgeError) -> list[Output]:
         if isinstance(error, MalformedOutputError) and self._plan.guards:
             outputs = self._reject(answer, self._plan.malformed(level=self._ladder.level))
             if isinstance(outputs[0], Finished) and self._nothing_came():
@@ -136,7 +146,7 @@ class Turn:
             return outputs
         if len(self._records) == 0:
             raise error
-        self._record(answer, "backend_failed", detail=str(error))
+        self._records.add(answer, "backend_failed", detail=str(error))
         self._rejected_calls.append(())
         return self._give_up()
 
@@ -146,7 +156,7 @@ class Turn:
         if isinstance(delta, TextDelta):
             if not self._plan.guards:
                 answer.raw_text.append(delta.text)
-                return [delta]
+                return [] if self._is_muted(answer) else self._release.text(delta)
             return self._text(answer, delta)
         if isinstance(delta, ReasoningDelta):
             answer.feed_reasoning(delta)
@@ -159,15 +169,15 @@ class Turn:
         assert isinstance(delta, Finish)
         answer.finish = delta
         if not self._plan.guards:
-            return self._pass_on(answer, "unguarded")
+            return self._pass_on(answer)
         outputs = self._segments(answer, answer.end_text())
         return outputs + self._judge(answer)
 
     def _text(self, answer: Answer, delta: TextDelta) -> list[Output]:
         segments = answer.feed_text(delta.text)
         outputs = self._segments(answer, segments, delta)
-        if answer.constrained and self._plan.respond_injected:
-            outputs += self._release.message(answer.constrained.respond_arguments(delta.text))
+        if self._plan.respond_injected and self._plan.reads_calls_in(answer):
+            outputs += self._release.message(answer.respond.feed(delta.text))
         return outputs
 
     def _segments(
@@ -176,12 +186,15 @@ class Turn:
         outputs: list[Output] = []
         for segment in segments:
             if isinstance(segment, ReasoningSegment):
-                outputs += self._release.reasoning(ReasoningDelta(segment.text))
+                answer.thinks = True
+                outputs += self._release.reasoning(ReasoningDelta(segment.text), written=True)
             elif isinstance(segment, RejectedSegment):
                 # A constrained answer is in a form that Forge asked for; a piece of it is nothing to show.
                 if not answer.constrained:
                     self._release.hold(segment.text)
-            elif not isinstance(segment, CallSegment):
+            elif isinstance(segment, CallSegment):
+                self._release.hold()
+            else:
                 extra = delta.extra if delta is not None and delta.text == segment.text else None
                 outputs += self._release.text(TextDelta(segment.text, extra))
         return outputs
@@ -195,10 +208,10 @@ class Turn:
     def _accept(self, answer: Answer, verdict: Verdict) -> list[Output]:
         if self._records and answer.shows_nothing and not verdict.calls:
             # Cut off before it said anything: an earlier attempt is more than that.
-            self._record(answer, "cut_off")
+            self._records.add(answer, "cut_off")
             self._rejected_calls.append(())
             return self._give_up()
-        self._record(answer, "accepted", calls=verdict.calls)
+        self._records.add(answer, "accepted", calls=verdict.calls)
         outputs = self._release.end(keep_text=not verdict.calls)
         real = [call for call in verdict.calls if not self._answers_by_respond(call)]
         for call in verdict.calls:
@@ -211,7 +224,7 @@ class Turn:
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
 
     def _reject(self, answer: Answer, verdict: Verdict) -> list[Output]:
-        self._record(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
+        self._records.add(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
         self._rejected_calls.append(verdict.calls)
         step = self._ladder.next(verdict)
         if step is None:
@@ -248,28 +261,41 @@ class Turn:
             for answer in (self._first, self._answer)
         )
 
-    def _pass_on(self, answer: Answer, verdict: str, detail: str = "") -> list[Output]:
-        """End the turn with the backend's answer as it is."""
-        self._record(answer, verdict, detail=detail)
-        outputs: list[Output] = [
-            CallReady(id=call.id or self._new_id(), name=call.name, arguments=call.arguments)
-            for call in answer.native_calls
-        ]
-        untouched = len(self._records) == 1 and not self._plan.hides_any_of(answer)
-        return [*outputs, self._finished(answer, answer.finish_reason, untouched=untouched)]
+    # -- without guards -----------------------------------------------------------------------------------
 
     def _bypass(self, answer: Answer, delta: Delta, error: Exception) -> list[Output]:
         """A guard raised ``error``: from here on the backend's answer passes through unguarded."""
         self._plan = self._plan.unguarded()
-        detail = f"{type(error).__name__}: {error}"
+        self._fault = f"{type(error).__name__}: {error}"
         if isinstance(delta, TextDelta) and (not answer.raw_text or answer.raw_text[-1] is not delta.text):
             answer.raw_text.append(delta.text)
-        outputs = self._release.everything("".join(answer.raw_text))
-        self._records.append(Attempt(number=len(self._records) + 1, verdict=GUARD_FAILED, detail=detail))
+        outputs = self._release.everything("" if self._is_muted(answer) else "".join(answer.raw_text))
         if isinstance(delta, Finish):
             answer.finish = delta
-            outputs += self._pass_on(answer, "unguarded")
+            outputs += self._pass_on(answer)
         return outputs
+
+    def _pass_on(self, answer: Answer) -> list[Output]:
+        """End the turn with the backend's answer as it is; after a fault on a constrained one, with what came before."""
+        self._records.add(answer, GUARD_FAILED if self._fault else "unguarded", detail=self._fault)
+        if self._is_muted(answer):
+            return self._give_up()
+        outputs: list[Output] = []
+        for call in answer.native_calls:
+            if self._plan.respond_injected and call.name == RESPOND_TOOL_NAME:
+                outputs += self._release.rest_of_message(respond_message(call.arguments))
+            else:
+                ready = CallReady(id=call.id or self._new_id(), name=call.name, arguments=call.arguments)
+                outputs.append(ready)
+        reason = answer.finish_reason
+        if reason == "tool_calls" and not any(isinstance(output, CallReady) for output in outputs):
+            reason = "stop" if answer.native_calls else reason
+        untouched = len(self._records) == 1 and not self._plan.hides_any_of(answer)
+        return [*outputs, self._finished(answer, reason, untouched=untouched)]
+
+    def _is_muted(self, answer: Answer) -> bool:
+        """Whether an earlier answer is the better one to show: this one is in a form that only Forge asked for."""
+        return answer.constrained is not None and bool(self._rejected_calls)
 
     # -- small parts --------------------------------------------------------------------------------------
 
@@ -313,29 +339,23 @@ class Turn:
         finish = answer.finish
         return Finished(
             reason=reason,
-            usage=self._usage,
-            attempts=tuple(self._records),
+            usage=self._records.usage,
+            attempts=self._records.attempts,
             started=answer.started or self._started,
             extra=finish.extra if finish else {},
             body=finish.body if finish and untouched else None,
             protocol=finish.protocol if finish else Protocol.OPENAI,
         )
 
-    def _record(
-        self, answer: Answer, verdict: str, *, detail: str = "", calls: tuple[CheckedCall, ...] = ()
-    ) -> None:
-        self._usage = add_usage(self._usage, answer.usage)
-        self._records.append(
-            Attempt(
-                number=len(self._records) + 1,
-                verdict=verdict,
-                detail=detail,
-                usage=answer.usage,
-                finish_reason=answer.finish.reason if answer.finish else None,
-                constrained=answer.constrained is not None,
-                fixes=tuple(fix for call in calls for fix in call.fixes),
-            )
-        )
+
+def _plan(request: Request, policy: Policy, capabilities: Capabilities) -> Plan:
+    """The turn's plan; one without guards where making it is what goes wrong."""
+    try:
+        return Plan(request, policy, capabilities)
+    except ForgeError:
+        raise
+    except Exception as error:  # noqa: BLE001 -- as in Turn.feed
+        return Plan.without_guards(request, policy, f"{type(error).__name__}: {error}")
 
 
 def _counting_ids() -> Callable[[], str]:
