@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 NEWEST := .venv-newest
 RUN    := $(VENV)/bin/python
+# Where the coding agents of `make test-clients` live.
+CLIENTS ?= .clients
 # Workers for pytest: the embedded model server runs beside them.
 JOBS   ?= 2
 
@@ -16,7 +18,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest format bench-embedded bench-overhead clean install dev model second-server
+.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead clean install dev model second-server
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +68,12 @@ integration: dev second-server  ## only the tests against the embedded model ser
 	@$(RUN) -m forge.embedded install
 	$(RUN) -m pytest -q -m integration
 
+# Their packages are about 2 GB, so they are not part of `make test`.
+test-clients: dev  ## real coding agents, from their packages, against the proxy; one with a real model
+	@$(RUN) scripts/clients.py $(CLIENTS)
+	@$(RUN) -m forge.embedded install qwen2.5-coder-1.5b
+	FORGE_TEST_CLIENTS=$(CLIENTS) $(RUN) -m pytest -q -m clients
+
 bench-embedded: install model  ## 40 requests over 20 schemas on the embedded model, with and without Forge
 	@exec $(RUN) benchmarks/embedded.py
 
@@ -73,5 +81,5 @@ bench-overhead: install  ## what the proxy adds to the time to first token
 	@exec $(RUN) benchmarks/proxy_overhead.py
 
 clean:  ## remove environments, caches and build results (not the models: python -m forge.embedded remove)
-	rm -rf $(VENV) $(NEWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
+	rm -rf $(VENV) $(NEWEST) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
