@@ -17,11 +17,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forge.errors import ForgeError
+from forge.proxy import count_tokens
+from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.body import Receive, Scope, Send
 from forge.proxy.courier import returned_headers
 from forge.proxy.door import Door
 from forge.proxy.error_response import Failure, HttpError, describe
-from forge.proxy.gate import Gate, Head
+from forge.proxy.gate import App, Gate, Head
 from forge.proxy.handler import InferenceEndpoint
 from forge.proxy.local_routes import local_routes
 from forge.proxy.openai_door import OpenAIDoor
@@ -35,13 +37,16 @@ _log = logging.getLogger("forge.proxy")
 
 _OPENAI = OpenAIDoor()
 _RESPONSES = ResponsesDoor(ResponseStore(0))
+_ANTHROPIC = AnthropicDoor()
 DOORS: dict[str, Door] = {
     "/v1/chat/completions": _OPENAI,
     "/chat/completions": _OPENAI,
     "/v1/responses": _RESPONSES,
     "/responses": _RESPONSES,
+    "/v1/messages": _ANTHROPIC,
 }
 """By path. What is stored belongs to one service, so its application has a Responses door of its own."""
+_SPOKEN_AT: dict[str, Door] = {**DOORS, count_tokens.PATH: _ANTHROPIC}
 METADATA_PATHS = ("/v1/models", "/models", "/props", "/health", "/v1/health")
 """Read-only routes of the backend that are handed through as they are."""
 
@@ -59,10 +64,11 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
 
     store = ResponseStore()
     responses = ResponsesDoor(store)
-    doors = {
+    doors: dict[str, App] = {
         path: InferenceEndpoint(responses if door is _RESPONSES else door, service)
         for path, door in DOORS.items()
     }
+    doors[count_tokens.PATH] = count_tokens.CountTokensEndpoint(_ANTHROPIC, service)
     routes = [
         # For the methods they do not take, and for whoever asks the application for its routes.
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
@@ -100,7 +106,7 @@ class _GatedApp(Starlette):
 
 def error_body(path: str, failure: Failure) -> bytes:
     """An error body in the protocol that is spoken at ``path``."""
-    return DOORS.get(path, _OPENAI).error_body(failure)
+    return _SPOKEN_AT.get(path, _OPENAI).error_body(failure)
 
 
 class MetadataEndpoint:

@@ -12,21 +12,24 @@ from forge.clients.llamafile import LlamafileClient
 from forge.clients.ollama import OllamaClient
 from forge.clients.transport import Timeouts
 from forge.clients.vllm import VLLMClient
+from forge.core.request import Protocol
 from forge.proxy.settings import Settings, mount_root
+from forge.wire.anthropic import ThinkingMeans
 
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
     """How one kind of backend is spoken to.
 
-    ``forwards``: it has an OpenAI-shaped door of its own, so that requests in which nothing is guarded can pass
-    byte for byte. ``names_its_model``: it refuses every model name but its own, which those requests then get.
-    ``may_call_unasked``: it calls tools although ``tool_choice`` says "none", which its client sees to.
+    ``protocol``: what it speaks. A request in that protocol in which nothing is guarded passes byte for byte; others
+    are converted. ``thinking``: how it is told about thinking. ``names_its_model``: it refuses every model name but
+    its own, which those requests then get. ``may_call_unasked``: it calls tools although ``tool_choice`` says "none", which its client sees to.
     ``key_slot``: the header in which it looks for a key. ``headers``: what every request to it must carry.
     """
 
     client: Callable[[Settings, str], Backend]
-    forwards: bool = True
+    protocol: Protocol = Protocol.OPENAI
+    thinking: ThinkingMeans = ThinkingMeans.LLAMA
     names_its_model: bool = False
     may_call_unasked: bool = False
     key_slot: str = "authorization"
@@ -75,10 +78,10 @@ def _anthropic(settings: Settings, url: str) -> Backend:
 KINDS: Final[Mapping[str, BackendKind]] = {
     "llamaserver": BackendKind(_llamafile),
     "llamafile": BackendKind(_llamafile),
-    "ollama": BackendKind(_ollama, may_call_unasked=True),
-    "vllm": BackendKind(_vllm, names_its_model=True),
-    "openai": BackendKind(_llamafile),
-    "anthropic": BackendKind(_anthropic, forwards=False, key_slot="x-api-key", headers=VERSION),
+    "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT, may_call_unasked=True),
+    "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True),
+    "openai": BackendKind(_llamafile, thinking=ThinkingMeans.ASKED_EFFORT),
+    "anthropic": BackendKind(_anthropic, protocol=Protocol.ANTHROPIC, key_slot="x-api-key", headers=VERSION),
     "embedded": BackendKind(_llamafile),
 }
 

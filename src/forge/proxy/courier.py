@@ -35,9 +35,9 @@ class Courier:
         self.shown_url = mask_url(root)
         self._root = URL(root, encoded=True)
         kind = KINDS[settings.kind]
-        self._own = dict(kind.headers)
-        if settings.backend_api_key is not None:
-            self._own.update(in_slot(settings.backend_api_key, kind.key_slot))
+        self._defaults = dict(kind.headers)
+        key = settings.backend_api_key
+        self._own = in_slot(key, kind.key_slot) if key is not None else {}
         self._host: Host | None = None
         self._transport = Transport(timeouts_of(settings))
 
@@ -62,7 +62,7 @@ class Courier:
         if query:
             # As the caller wrote it, but for bytes that may not stand in a request line.
             url = URL(f"{url}?{quote(query, safe=_QUERY_SAFE)}", encoded=True)
-        sent = {**headers, **self._own}
+        sent = {**self._defaults, **headers, **self._own}
         if self._host is None:
             return self._transport.open(method, url, headers=sent, body=body)
         return self._patiently(self._host, method, url, sent, body)

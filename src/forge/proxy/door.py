@@ -9,9 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Protocol, TypeAlias
 
+from forge.core.drive import new_call_id
 from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta
+from forge.core.request import Protocol as Wire
 from forge.core.request import Request
+from forge.errors import RequestError
 from forge.proxy.error_response import Failure
+from forge.proxy.stream import HEARTBEAT
 
 Visible: TypeAlias = TextDelta | ReasoningDelta | CallReady
 
@@ -45,15 +49,18 @@ class Reply(ABC):
 
 
 class Door(ABC):
-    """One inbound protocol. ``path`` is where the same request goes on a backend of the same protocol.
+    """One inbound protocol. ``path`` is where the same request goes on a backend of the same ``protocol``.
 
     ``key_slot`` is the header in which its callers show their key. ``forwards``: backends take its requests at
-    ``path`` as they are, so that one in which nothing is guarded may pass byte for byte.
+    ``path`` as they are, so that one in which nothing is guarded may pass byte for byte. ``heartbeat`` is an event
+    that its clients skip.
     """
 
     path: str
+    protocol: Wire = Wire.OPENAI
     forwards: bool = True
     key_slot: str = "authorization"
+    heartbeat: bytes = HEARTBEAT
 
     @abstractmethod
     def decode(self, body: bytes) -> Request:
@@ -67,6 +74,10 @@ class Door(ABC):
     def reply(self, request: Request, progress: Progress) -> Reply:
         """An encoder for the answer to ``request``, as far as it has come in ``progress``."""
 
+    def new_call_id(self) -> str:
+        """An id for a call that came without one, unique across conversations."""
+        return new_call_id()
+
     @abstractmethod
     def error_body(self, failure: Failure) -> bytes:
         """The body of an error answer."""
@@ -74,3 +85,17 @@ class Door(ABC):
     @abstractmethod
     def error_event(self, failure: Failure) -> bytes:
         """The event by which a stream that has begun tells of a failure."""
+
+
+def readable(body: bytes) -> bytes:
+    """``body``, if it is text: fields that are only passed on are not decoded, so what they hold is looked at here.
+
+    Raises:
+        RequestError: it is not UTF-8.
+    """
+    if not body.isascii():
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            raise RequestError("the request body is not valid UTF-8") from None
+    return body

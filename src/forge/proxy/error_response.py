@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from forge.core.request import Protocol
 from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError, StreamError
 from forge.proxy.settings import mask_url
 
@@ -35,7 +36,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     """An error as a caller sees it.
 
     ``retry_after`` is a header value: the backend's own, or when the queue should have room. ``own_body`` is the backend's whole answer
-    where that already has OpenAI's shape: it may say more than we understand.
+    where that has the shape of ``protocol`` already: it may say more than we understand.
     """
 
     status: int
@@ -45,6 +46,11 @@ class Failure(Struct, frozen=True, kw_only=True):
     param: str | None = None
     retry_after: str | None = None
     own_body: bytes | None = None
+    protocol: Protocol = Protocol.OPENAI
+
+    def body_in(self, protocol: Protocol) -> bytes | None:
+        """The backend's own body, if a caller who speaks ``protocol`` can have it as it is."""
+        return self.own_body if self.protocol is protocol else None
 
 
 class HttpError(ForgeError):
@@ -140,12 +146,12 @@ def _cause(error: BackendUnreachableError) -> str:
 
 def _backend_failure(error: BackendError) -> Failure:
     status = error.status
-    stated, is_openai = _stated(error.body)
+    stated, protocol = _stated(error.body)
     if 300 <= error.status_code < 400:
         stated = {
             "message": "the backend answered with a redirect, which is not followed: check --backend-url"
         }
-        is_openai = False
+        protocol = None
     message = stated.get("message")
     kind = stated.get("type")
     code = stated.get("code")
@@ -157,29 +163,31 @@ def _backend_failure(error: BackendError) -> Failure:
         code=str(code) if isinstance(code, str | int) else None,
         param=param if isinstance(param, str) else None,
         retry_after=error.retry_after,
-        own_body=error.body.encode() if is_openai else None,
+        own_body=error.body.encode() if protocol is not None else None,
+        protocol=protocol or Protocol.OPENAI,
     )
 
 
-def _stated(body: str) -> tuple[dict[str, Any], bool]:
-    """The error object inside a backend's body, and whether it came as OpenAI's ``{"error": {"message"}}``."""
+def _stated(body: str) -> tuple[dict[str, Any], Protocol | None]:
+    """The error object inside a backend's body, and the protocol whose shape of an error body it has."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return {}, False
+        return {}, None
     if not isinstance(value, dict):
-        return {}, False
+        return {}, None
     inner = value.get("error", value)
     if isinstance(inner, str):
         # Ollama passes its engine's whole answer on as a string.
-        engine, _ = _stated(inner) if inner.lstrip().startswith("{") else ({}, False)
-        return engine or {"message": inner}, False
+        engine, _ = _stated(inner) if inner.lstrip().startswith("{") else ({}, None)
+        return engine or {"message": inner}, None
     if not isinstance(inner, dict):
-        return {}, False
+        return {}, None
     if isinstance(inner.get("message"), str):
-        return inner, "error" in value
+        shape = Protocol.ANTHROPIC if value.get("type") == "error" else Protocol.OPENAI
+        return inner, shape if "error" in value else None
     detail = inner.get("detail")
-    return ({"message": detail} if isinstance(detail, str) else {}), False
+    return ({"message": detail} if isinstance(detail, str) else {}), None
 
 
 def _plain(error: BackendError) -> str:

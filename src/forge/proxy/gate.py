@@ -10,7 +10,7 @@ from msgspec import Struct
 from forge.errors import ForgeError
 from forge.proxy.body import Receive, Scope, Send
 from forge.proxy.error_response import Failure, HttpError, describe
-from forge.proxy.origin import admit, caller_credentials, check_origin
+from forge.proxy.origin import RawHeaders, admit, caller_credentials, check_origin
 from forge.proxy.settings import Settings
 from forge.proxy.stream import send_failure
 
@@ -25,11 +25,13 @@ class Head(Struct, frozen=True):
     """What the routes need of a request's head.
 
     ``credentials`` is what the backend may get. ``caller`` tells callers apart: their address, and their own key where they have one.
+    ``anthropic`` holds the headers by which a caller chooses a version and previews of Anthropic's API.
     """
 
     credentials: dict[str, str]
     content_length: bytes | None
     caller: str = ""
+    anthropic: Mapping[str, str] = {}
 
 
 class Gate:
@@ -74,9 +76,19 @@ class Gate:
             return Head({}, None)
         found = caller_credentials(headers) if b"authorization" in named or b"x-api-key" in named else {}
         admitted = admit(self._settings, found)
-        return Head(admitted, named.get(b"content-length"), _caller(scope, admitted))
+        chosen = _chosen(headers) if b"anthropic-version" in named or b"anthropic-beta" in named else {}
+        return Head(admitted, named.get(b"content-length"), _caller(scope, admitted), chosen)
 
 
 def _caller(scope: Scope, credentials: Mapping[str, str]) -> str:
     client = scope.get("client")
     return " ".join((*credentials.values(), client[0] if client else ""))
+
+
+def _chosen(headers: RawHeaders) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers:
+        if name in (b"anthropic-version", b"anthropic-beta"):
+            key, text = name.decode(), value.decode("latin-1")
+            found[key] = f"{found[key]},{text}" if key in found else text
+    return found

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from forge.clients.deadline import deadline
 from forge.clients.transport import Incoming
-from forge.core.drive import drive, drive_whole, new_call_id
+from forge.core.drive import drive, drive_whole
 from forge.core.events import Finished, Retrying
 from forge.engine import Turn
 from forge.errors import StreamError
@@ -46,13 +46,13 @@ class InferenceEndpoint:
         report = Report(scope["path"], send)
         try:
             body = await read_body(receive, service.settings.limits, head.content_length)
-            request = service.with_model(door.decode(body))
+            request = service.suited(service.with_model(door.decode(body)))
             asked = inbound(
                 request,
                 service.policy,
                 body=body,
                 headers=scope["headers"],
-                credentials=service.credentials(head.credentials, door.key_slot),
+                sent_headers=service.headers(head, door.key_slot),
             )
         except ClientGoneError:
             return
@@ -93,7 +93,8 @@ class _Exchange:
         self._request = asked.request
         self._caller = caller
         self._reply: Reply | None = None
-        self._forwards = door.forwards and asked.forwards_to(service.kind)
+        same = door.forwards and door.protocol is service.kind.protocol
+        self._forwards = same and asked.forwards_to(service.kind)
         self._report = report
         report.model, report.stream, report.forwarded = (
             asked.request.model,
@@ -114,7 +115,8 @@ class _Exchange:
     async def stream(self, receive: Receive, send: Send) -> None:
         """Answer with an event stream."""
         seconds = self._service.settings.limits.heartbeat_seconds
-        async with EventStream(send, seconds) as stream, cancelled_with_client(receive):
+        heartbeat = self._door.heartbeat
+        async with EventStream(send, seconds, heartbeat) as stream, cancelled_with_client(receive):
             try:
                 await self._served(self._forward_stream if self._forwards else self._guarded_stream, stream)
             except Exception as error:  # noqa: BLE001 - as above
@@ -144,7 +146,7 @@ class _Exchange:
     async def _guarded_whole(self, send: Send) -> None:
         turn = await self._turn()
         outputs: list[Visible] = []
-        for output in await drive_whole(turn, self._service.backend, self._asked.credentials):
+        for output in await drive_whole(turn, self._service.backend, self._asked.sent_headers):
             if isinstance(output, Finished):
                 self._report.finished = output
                 await send_json(send, 200, self._door.reply(self._request, turn).whole(outputs, output))
@@ -158,7 +160,7 @@ class _Exchange:
     async def _guarded_stream(self, stream: EventStream) -> None:
         turn = await self._turn()
         reply = self._reply = self._door.reply(self._request, turn)
-        events = drive(turn, self._service.backend, self._asked.credentials)
+        events = drive(turn, self._service.backend, self._asked.sent_headers)
         async with aclosing(cast("AsyncGenerator[Driven]", events)) as outputs:
             async for output in outputs:
                 if isinstance(output, Finished):
@@ -173,7 +175,7 @@ class _Exchange:
 
     async def _turn(self) -> Turn:
         able = await self._service.backend.capabilities()
-        return Turn(self._request, self._asked.policy, able, new_id=new_call_id)
+        return Turn(self._request, self._asked.policy, able, new_id=self._door.new_call_id)
 
     # -- the pass-through road ------------------------------------------------------------------------------
 
@@ -182,9 +184,7 @@ class _Exchange:
         courier = self._service.courier
         asked = self._asked
         body = await self._service.forwarded_body(asked.request, asked.body, changed=asked.changed)
-        async with courier.send(
-            "POST", self._door.path, body=body, headers=self._asked.credentials
-        ) as answer:
+        async with courier.send("POST", self._door.path, body=body, headers=asked.sent_headers) as answer:
             yield answer
 
     async def _forward_whole(self, send: Send) -> None:

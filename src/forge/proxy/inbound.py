@@ -15,17 +15,19 @@ from forge.wire.reasoning_history import with_reasoning
 
 
 class Inbound(Struct, frozen=True, kw_only=True):
-    """``body`` is what the caller sent; ``changed`` when ``request`` is no longer the same."""
+    """``body`` is what the caller sent; ``changed`` when ``request`` is no longer the same. ``sent_headers`` go to
+    the backend: the caller's credential, if it gets one, and what else its protocol has headers for.
+    """
 
     request: Request
     policy: Policy
     body: bytes
-    credentials: Mapping[str, str]
+    sent_headers: Mapping[str, str]
     changed: bool = False
 
     def forwards_to(self, kind: BackendKind) -> bool:
         """Whether body and answer may pass as bytes: nothing in them is guarded, withheld or kept from happening."""
-        if not kind.forwards or is_guarded(self.request):
+        if is_guarded(self.request):
             return False
         if has_several_choices(self.request):
             return True
@@ -38,7 +40,7 @@ def inbound(
     *,
     body: bytes,
     headers: Iterable[tuple[bytes, bytes]],
-    credentials: Mapping[str, str],
+    sent_headers: Mapping[str, str],
 ) -> Inbound:
     """``request`` under its own policy: the proxy's with what the request says about it.
 
@@ -51,7 +53,7 @@ def inbound(
         if messages != asked.messages:
             asked = msgspec.structs.replace(asked, messages=messages)
     return Inbound(
-        request=asked, policy=policy, body=body, credentials=credentials, changed=asked is not request
+        request=asked, policy=policy, body=body, sent_headers=sent_headers, changed=asked is not request
     )
 
 

@@ -9,8 +9,7 @@ import msgspec
 
 from forge.core.events import CallReady, Finished, ReasoningDelta, Started
 from forge.core.request import Protocol, Request
-from forge.errors import RequestError
-from forge.proxy.door import Door, Progress, Reply, Visible
+from forge.proxy.door import Door, Progress, Reply, Visible, readable
 from forge.proxy.error_response import Failure
 from forge.wire.openai import (
     DONE_EVENT,
@@ -46,24 +45,11 @@ class OpenAIDoor(Door):
         return encode_error_event(b" ".join(self.error_body(failure).splitlines()))
 
 
-def readable(body: bytes) -> bytes:
-    """``body``, if it is text: fields that are only passed on are not decoded, so what they hold is looked at here.
-
-    Raises:
-        RequestError: it is not UTF-8.
-    """
-    if not body.isascii():
-        try:
-            body.decode()
-        except UnicodeDecodeError:
-            raise RequestError("the request body is not valid UTF-8") from None
-    return body
-
-
 def error_body(failure: Failure) -> bytes:
     """An error body as OpenAI's SDKs parse it, be it the backend's own."""
-    if failure.own_body is not None:
-        return failure.own_body
+    own = failure.body_in(Protocol.OPENAI)
+    if own is not None:
+        return own
     return encode_error(failure.message, kind=failure.type, param=failure.param, code=failure.code)
 
 

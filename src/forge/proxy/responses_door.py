@@ -15,9 +15,9 @@ from msgspec import Raw
 
 from forge.core.events import Finished
 from forge.core.request import Request
-from forge.proxy.door import Door, Progress, Reply, Visible
+from forge.proxy.door import Door, Progress, Reply, Visible, readable
 from forge.proxy.error_response import Failure
-from forge.proxy.openai_door import error_body, readable
+from forge.proxy.openai_door import error_body
 from forge.proxy.response_store import ResponseStore
 from forge.wire.json_text import dumps
 from forge.wire.openai import Identity

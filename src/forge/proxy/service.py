@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from forge.clients.backend import Backend
 from forge.clients.credentials import relocated
-from forge.core.request import Request
+from forge.core.request import Protocol, Request
 from forge.engine.policy import Policy
 from forge.proxy.backends import KINDS
 from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
+from forge.proxy.gate import Head
 from forge.proxy.overrides import BODY_FIELD
 from forge.proxy.readiness import Readiness
 from forge.proxy.settings import Settings
 from forge.proxy.slots import Slots
 from forge.proxy.usage_board import UsageBoard
+from forge.wire.anthropic import as_openai, own_messages, unsupported
 from forge.wire.openai import mended_messages, top_level_fields
+
+_log = logging.getLogger("forge.proxy")
+_MOST_NAMED = 256
 
 
 class Service:
@@ -30,6 +36,7 @@ class Service:
         self.courier = courier
         self.policy = policy_of(settings)
         self.kind = KINDS[settings.kind]
+        self._named: set[str] = set()
         self.closing = Closing()
         self.usage = UsageBoard(settings)
         self.readiness = Readiness(courier)
@@ -42,6 +49,24 @@ class Service:
             return msgspec.structs.replace(request, model=self.settings.model)
         return request
 
+    def suited(self, request: Request) -> Request:
+        """``request`` in the terms of the backend's protocol. What has none there is named in the log, once."""
+        own = self.kind.protocol
+        if request.protocol is Protocol.ANTHROPIC is not own:
+            converted = as_openai(request, self.kind.thinking)
+            self._name(converted.unsupported)
+            return converted.request
+        if own is Protocol.ANTHROPIC:
+            self._name(unsupported(request))
+        return request
+
+    def _name(self, fields: Iterable[str]) -> None:
+        new = [name for name in fields if name not in self._named]
+        # Some names hold a caller's own words.
+        if new and len(self._named) < _MOST_NAMED:
+            self._named.update(new)
+            _log.info("left out, since a backend of kind %s has nothing for it: %r", self.settings.kind, new)
+
     async def forwarded_body(self, request: Request, body: bytes, *, changed: bool = False) -> bytes:
         """The caller's own bytes for the pass-through road; changed in them is only what the backend would refuse.
 
@@ -52,11 +77,15 @@ class Service:
             ForgeError: the backend only knows its own model, and cannot be asked for its name.
         """
         model = self.settings.model
+        pinned = self.kind.names_its_model or request.protocol is Protocol.ANTHROPIC
         if self.kind.names_its_model:
             model = (await self.backend.capabilities()).model
-        elif request.model != model:
+        elif not pinned and request.model != model:
             model = None
-        messages = mended_messages(request.messages, always=changed)
+        if request.protocol is Protocol.ANTHROPIC:
+            messages = own_messages(request.messages) if changed else None
+        else:
+            messages = mended_messages(request.messages, always=changed)
         if model is None and messages is None:
             return body
         fields = top_level_fields(body)
@@ -65,10 +94,17 @@ class Service:
         if messages is not None:
             fields["messages"] = msgspec.Raw(messages)
         named = bytes(fields.get("model", b"null"))
-        if model is not None and (named == b"null" or self.kind.names_its_model):
+        if model is not None and (named == b"null" or pinned):
             fields = {"model": msgspec.Raw(msgspec.json.encode(model))} | fields
             fields["model"] = msgspec.Raw(msgspec.json.encode(model))
         return body if fields == given else msgspec.json.encode(fields)
+
+    def headers(self, head: Head, slot: str) -> Mapping[str, str]:
+        """What of a request's head the backend gets: its credential, and what else its protocol has headers for."""
+        credentials = self.credentials(head.credentials, slot)
+        if self.kind.protocol is not Protocol.ANTHROPIC or not head.anthropic:
+            return credentials
+        return {**credentials, **head.anthropic}
 
     def credentials(self, given: Mapping[str, str], slot: str) -> Mapping[str, str]:
         """The caller's credentials as the backend takes them; ``slot`` is where the caller's protocol has them."""

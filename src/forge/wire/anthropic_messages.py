@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from forge.core.request import Call, ChatMessage, Opaque, Part, Protocol, Reasoning, Result, Text
 from forge.wire.arguments import object_arguments
+from forge.wire.json_text import dumps
 from forge.wire.media import read_media
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -63,6 +64,11 @@ def encode_messages(messages: Sequence[ChatMessage]) -> list[Any]:
     for message in messages:
         turns.add(message)
     return turns.encoded
+
+
+def own_messages(messages: Sequence[ChatMessage]) -> bytes:
+    """The JSON array of a caller's messages, without the system prompt before them."""
+    return dumps(encode_messages(split_system(messages)[1]))
 
 
 class _Turns:
