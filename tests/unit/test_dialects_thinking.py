@@ -1,28 +1,9 @@
 """Think blocks: no source of calls, unless they never close and end with one."""
 
 import pytest
+from note_tools import TOOLS, calls
 
-from forge.dialects import parse_tool_calls
-
-TOOLS = [
-    {
-        "name": "note",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "tags": {"type": "array"},
-                "count": {"type": "integer"},
-            },
-            "required": ["text"],
-        },
-    },
-    {"name": "ping", "parameters": {"type": "object", "properties": {}}},
-]
-
-
-def calls(text):
-    return [(call.tool, call.args) for call in parse_tool_calls(text, TOOLS).calls]
+from forge.dialects import ReplyScanner
 
 
 @pytest.mark.parametrize(
@@ -70,3 +51,12 @@ def test_calls(text, expected):
 )
 def test_no_calls(text):
     assert calls(text) == []
+
+
+def test_a_block_that_a_limit_cut_off_ends_in_a_draft():
+    text = "<think>\nI need it.\n<tool_call>\n<function=ping></function>\n</tool_call>"
+    for cut, expected in ((False, 1), (True, 0)):
+        scanner = ReplyScanner(TOOLS)
+        reply = [scanner.feed(text), scanner.finish(cut=cut)]
+        assert sum(len(part.calls) for part in reply) == expected
+        assert "".join(part.text for part in reply) == ""

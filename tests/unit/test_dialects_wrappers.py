@@ -1,28 +1,7 @@
 """Marks around calls."""
 
 import pytest
-
-from forge.dialects import parse_tool_calls
-
-TOOLS = [
-    {
-        "name": "note",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "tags": {"type": "array"},
-                "count": {"type": "integer"},
-            },
-            "required": ["text"],
-        },
-    },
-    {"name": "ping", "parameters": {"type": "object", "properties": {}}},
-]
-
-
-def calls(text):
-    return [(call.tool, call.args) for call in parse_tool_calls(text, TOOLS).calls]
+from note_tools import calls
 
 
 @pytest.mark.parametrize(

@@ -457,6 +457,17 @@ def test_a_constrained_answer_cut_by_the_limit_shows_nothing() -> None:
     assert played.end.reason == "length"
 
 
+@pytest.mark.parametrize(("reason", "called"), [("stop", True), ("length", False)])
+def test_a_draft_in_thinking_that_the_limit_cut_off_is_not_called(reason: str, called: bool) -> None:
+    draft = (
+        '<think>\nI need it.\n<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
+    )
+    played = play(ask(), text_attempt(draft, reason))
+
+    assert played.calls == ([("read_file", {"path": "a"})] if called else [])
+    assert played.end.reason == ("tool_calls" if called else "length")
+
+
 LOOPING = '{"name": "get_weather", "arguments": {"city": "' + "the city of the " * 12
 
 

@@ -9,14 +9,22 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from msgspec import Struct
-
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
+from forge.dialects.element_values import (
+    NAME_END,
+    OUTER,
+    TAG_END,
+    TAG_REST,
+    Place,
+    Words,
+    element_value,
+    parameter_name,
+)
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals, literals, union
 from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
-from forge.dialects.verbatim import cdata, ends_call, goes_on, stripped
+from forge.dialects.verbatim import cdata, stripped
 from forge.repair.tolerant import read_json
 
 _DSML = ("｜DSML｜", "|DSML|", "｜｜DSML｜｜", "||DSML||")
@@ -42,22 +50,11 @@ _VALUE_ENDS = ("parameter", "param", "argument", "arg")
 _CALL_ENDS = ("function", "invoke", "tool_call", "tool", "function_call")
 
 
-class _Words(Struct, frozen=True, eq=False):
-    """The tags of one prefix."""
-
-    opens: Literals
-    closes: Literals
-    ends: Literals
-    heads: Literals
-    steps: Literals
-    """What a call goes on with: the tags of ``opens``, ``closes`` and ``ends``."""
-
-
-def _words(prefix: str) -> _Words:
+def _words(prefix: str) -> Words:
     opens = Literals(f"<{prefix}{word}" for word in _VALUES)
     closes = Literals(f"</{prefix}{word}>" for word in _VALUE_ENDS)
     ends = Literals(f"</{prefix}{word}>" for word in _CALL_ENDS)
-    return _Words(
+    return Words(
         opens=opens,
         closes=closes,
         ends=ends,
@@ -69,11 +66,6 @@ def _words(prefix: str) -> _Words:
 _BY_PREFIX = {prefix: _words(prefix) for prefix in _PREFIXES}
 _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for word in _HEADS}
 ELEMENT_HEADS = Literals(_BY_HEAD)
-_GT = Literals((">", "/>"))
-_TAG_REST = re.compile(r"([^<>\n\"'“/{]++)>")
-_NAME_END = re.compile(r"[^<>\n\"'/{]*")
-_WRAPPER_ENDS = Literals(END_TAGS)
-_OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
 _WRONG_END = Literals(("<function>",))
 _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
 
@@ -122,7 +114,7 @@ _ANY_SIMPLE_NAME = r"(?:\"[^\"<\n]++\"|[^<>\n\"'“/{]++)>"
 
 
 @cache
-def _simple(words: _Words) -> re.Pattern[str]:
+def _simple(words: Words) -> re.Pattern[str]:
     """The rest of a call without any ``<`` in its values: nothing in it can mean anything else."""
     opens, closes = words.opens.pattern.pattern, words.closes.pattern.pattern
     value = rf"{opens}{_ANY_SIMPLE_NAME}[^<]*+{closes}\s*+"
@@ -130,22 +122,22 @@ def _simple(words: _Words) -> re.Pattern[str]:
 
 
 @cache
-def _simple_values(words: _Words) -> re.Pattern[str]:
+def _simple_values(words: Words) -> re.Pattern[str]:
     return re.compile(rf"{words.opens.pattern.pattern}{_SIMPLE_NAME}([^<]*+)")
 
 
 def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
     """The name in a tag, and how the tag ends."""
-    usual = cur.matched(_TAG_REST)
+    usual = cur.matched(TAG_REST)
     if usual is not None:
         return usual.group(1).strip(), ">"
     quote = yield from cur.peek()
     if quote and quote in "\"'“":
         name = (yield from cur.attribute()) or ""
     else:
-        name = (yield from cur.run(_NAME_END)).strip()
+        name = (yield from cur.run(NAME_END)).strip()
     yield from cur.space()
-    closed = yield from cur.literal(_GT)
+    closed = yield from cur.literal(TAG_END)
     if closed is None and (yield from cur.peek()) == "{":
         closed = ">"  # the tag's end was lost before a JSON body
     return (name.strip(), closed) if closed is not None else ("", None)
@@ -159,7 +151,7 @@ def _wrapper_end(cur: Candidate, start: int) -> str | None:
 
 def _parameters(
     cur: Candidate,
-    words: _Words,
+    words: Words,
     name: str,
     values: dict[str, str],
     typed: dict[str, bool],
@@ -170,104 +162,26 @@ def _parameters(
         yield from cur.space()
         step = yield from cur.literal(words.steps)
         if step is None:
-            return (yield from cur.sees(_OUTER)) is not None
+            return (yield from cur.sees(OUTER)) is not None
         if step in words.ends.words:
             return True
         if step in words.closes.words:
             continue  # written twice
-        key = yield from _parameter_name(cur, typed)
+        key = yield from parameter_name(cur, typed)
         if not key:
             return False
         text = yield from cdata(cur, words.closes)
         if text is None:
-            text = yield from _value(cur, words, name, wrapper_end)
+            text = yield from element_value(cur, words, Place(name, key, values), wrapper_end)
         if text is None:
             return False
         values[key] = text
 
 
-def _parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
-    usual = cur.matched(_TAG_REST)
-    if usual is not None:
-        return usual.group(1).strip()
-    quote = yield from cur.peek()
-    if quote and quote in "\"'“":
-        key = (yield from cur.attribute()) or ""
-    else:
-        key = (yield from cur.run(_NAME_END)).strip().strip("\"'")
-    rest = yield from cur.run(_ATTRIBUTES)
-    if "string=" in rest:
-        typed[key] = "true" in rest
-    return key if (yield from cur.literal(_GT)) == ">" else ""
-
-
 _OPENING_TAG = re.compile(r"<([\w:]+)[^<>]*>")
-_ATTRIBUTES = re.compile(r"[^<>\n]*")
 
 
-def _value(cur: Candidate, words: _Words, name: str, wrapper_end: str | None) -> Need[str | None]:
-    """Read a value up to its end tag. Tags inside of it that open and close are part of it.
-
-    An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and
-    before the tag of a declared parameter. Where the reply ends right there, that end must be the outermost one:
-    otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
-    """
-    start = cur.pos
-    stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
-    goes = union(words.opens, words.closes, words.ends, _OUTER)
-    inner = calls = 0
-    last_close = -1
-    while True:
-        at, found = yield from cur.until(stops)
-        if found is None:
-            return None
-        behind = cur.pos
-        ended = False
-        if found in words.closes.words:
-            if inner:
-                inner -= 1
-                last_close = at
-            else:
-                ended = yield from goes_on(cur, goes)
-                cur.pos = behind
-        elif found in words.opens.words:
-            if calls or not (yield from _declared(cur, name)):
-                inner += 1
-            else:
-                ended = True
-            cur.pos = at if ended else behind
-        elif found in words.heads.words:
-            calls += 1
-        elif found in words.ends.words and calls:
-            calls -= 1
-        else:
-            ended = yield from _ends_call(cur, words, found, wrapper_end)
-            cur.pos = at if ended else behind
-        if ended:
-            text = cur.tape.slice(start, at)
-            if last_close >= 0 and found not in words.closes.words:
-                tail = text[last_close - start :]
-                if not tail.partition(">")[2].strip():
-                    text = text[: last_close - start]
-            return stripped(text)
-
-
-def _ends_call(cur: Candidate, words: _Words, found: str, wrapper_end: str | None) -> Need[bool]:
-    """Whether the end tag ``found``, which comes before the value's own, ends the call."""
-    if not (yield from ends_call(cur, words.closes)):
-        return False
-    if not (yield from cur.at_end()):
-        return True
-    return found == wrapper_end if wrapper_end is not None else found in words.ends.words
-
-
-def _declared(cur: Candidate, name: str) -> Need[bool]:
-    tool = cur.tools.get(name)
-    key = yield from _parameter_name(cur, {})
-    return tool is not None and key in cur.tools.parameters(tool)
-
-
-def _json_body(cur: Candidate, name: str, words: _Words, start: int) -> Need[bool]:
+def _json_body(cur: Candidate, name: str, words: Words, start: int) -> Need[bool]:
     yield from arguments(cur, name, start, _JSON_BODY)
     yield from cur.space()
     yield from cur.literal(words.ends | _WRONG_END)
@@ -293,7 +207,7 @@ def _decoded(text: str) -> object:
 
 def named_element(cur: Candidate, head: str, start: int, marks: Literals) -> Need[bool]:
     """``<function>N</function>`` or ``<name>N</name>``, then the arguments as JSON, perhaps in an element too."""
-    name = (yield from cur.run(_NAME_END)).strip()
+    name = (yield from cur.run(NAME_END)).strip()
     if not name or (yield from cur.literal(literals("</" + head[1:]))) is None:
         return False
     yield from cur.space()

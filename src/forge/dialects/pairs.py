@@ -17,7 +17,6 @@ PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
 _VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
 _VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
 _KEY_END = _KEY_CLOSE | _VALUE_OPEN
-_VALUE_FOLLOW = _KEY_OPEN | _VALUE_CLOSE
 _VALUE_ENDS = Literals(END_TAGS)
 _SWALLOWED = Literals(("<tool_sep>",))
 
@@ -105,8 +104,10 @@ def _value(cur: Candidate, key: str, values: dict[str, str]) -> Need[bool]:
     yield from cur.space()
     if (yield from cur.literal(_VALUE_OPEN)) is None:
         return False
-    text = yield from value_text(cur, _VALUE_CLOSE, _VALUE_FOLLOW, _VALUE_ENDS)
+    text = yield from value_text(cur, _VALUE_OPEN, _VALUE_CLOSE, _KEY_OPEN, _VALUE_ENDS)
     if text is None:
         return False
     values[key] = text
+    yield from cur.space()
+    yield from cur.literal(_VALUE_CLOSE)  # written twice
     return True

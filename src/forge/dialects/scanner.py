@@ -66,10 +66,15 @@ class ReplyScanner:
             self._tape.drop_before(self._candidate.start if self._candidate else self._shown)
         return self._take()
 
-    def finish(self) -> Reply:
-        """The reply is complete: what was held back is decided now."""
+    def finish(self, *, cut: bool = False) -> Reply:
+        """The reply is over: what was held back is decided now.
+
+        ``cut`` says that a limit ended it, not the model (finish reason ``length``): then a call at the end of a
+        think block that is still open is a draft.
+        """
         if not self._tape.closed:
             self._tape.closed = True
+            self._tape.cut = cut
             self._run()
         return self._take()
 

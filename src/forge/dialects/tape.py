@@ -16,13 +16,15 @@ _SMALL = 2048
 class Tape:
     """Text that arrives in pieces. Offsets count characters of the whole reply."""
 
-    __slots__ = ("_chunks", "_starts", "closed", "end")
+    __slots__ = ("_chunks", "_starts", "closed", "cut", "end")
 
     def __init__(self) -> None:
         self._chunks: list[str] = [""]
         self._starts: list[int] = [0]
         self.end = 0
         self.closed = False
+        self.cut = False
+        """The reply did not end by itself: a limit cut it off."""
 
     def append(self, piece: str) -> None:
         """Add the next piece of the reply."""

@@ -68,7 +68,12 @@ def open_block(cur: Candidate) -> Generator[None, None, bool]:
 
 
 def _swallowed(cur: Candidate, start: int) -> None:
-    """The block never closed. If it ends with complete calls in a native notation, those count."""
+    """The block never closed. If it ends with complete calls in a native notation, those count.
+
+    Not where a limit cut the reply off: the model was still thinking.
+    """
+    if cur.tape.cut:
+        return
     start = max(start, cur.tape.end - _SCOPE)
     text = cur.tape.slice(start, cur.tape.end)
     from forge.dialects.scanner import parse_tool_calls

@@ -9,23 +9,34 @@ _CDATA = Literals(("<![CDATA[",))
 _CDATA_END = Literals(("]]>",))
 
 
-def value_text(cur: Cursor, closers: Literals, followers: Literals, ends: Literals) -> Need[str | None]:
+def value_text(
+    cur: Cursor, openers: Literals, closers: Literals, followers: Literals, ends: Literals
+) -> Need[str | None]:
     """Read a value up to its closing tag; None if the reply ends first.
 
-    A closing tag ends the value only if what follows it goes on with the call: one of ``followers`` (the next
+    Tags inside of it that open and close are part of it. A closing tag ends the value only if what follows it goes on with the call: one of ``followers`` (the next
     value's tag, the call's end) or ``ends`` (the wrapper's end), or the end of the reply. Without a closing tag
     the value ends before such a tag. One leading and one trailing line break are not part of the value.
     """
     start = cur.pos
-    stops = union(closers, followers, ends)
+    stops = union(openers, closers, followers, ends)
+    inner = 0
     while True:
         at, found = yield from cur.until(stops)
         if found is None:
             return None
         behind = cur.pos
         if found in closers.words:
-            ended = yield from goes_on(cur, union(followers, ends))
+            yield from cur.space()
+            if inner and (yield from cur.sees(closers)) is not None:
+                inner -= 1
+                cur.pos = behind
+                continue
+            ended = yield from goes_on(cur, union(closers, followers, ends))
             cur.pos = behind
+        elif found in openers.words:
+            inner += 1
+            continue
         else:
             ended = found in followers.words or (yield from ends_call(cur, closers))
             cur.pos = at if ended else behind

@@ -80,7 +80,8 @@ class Answer:
 
     def end_text(self) -> tuple[Segment, ...]:
         """The text is over; return what was still held back."""
-        segments = self._scanner.finish().segments if self._scanner else ()
+        cut = self.finish is not None and self.finish.reason == "length"
+        segments = self._scanner.finish(cut=cut).segments if self._scanner else ()
         self.segments.extend(segments)
         return segments
 

@@ -47,7 +47,7 @@ class ConstrainedReader:
         self._pieces.append(piece)
         return Reply()
 
-    def finish(self) -> Reply:
+    def finish(self, *, cut: bool = False) -> Reply:  # noqa: ARG002  # cut or not, only a whole value is a call
         """Read the whole text as a call; anything else is a call that was cut off or could not be read."""
         text = "".join(self._pieces)
         if not text.strip():

@@ -1,0 +1,135 @@
+"""The values of a call that is written as an element: plain text between tags, whatever the text contains."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from forge.dialects.candidate import Candidate
+from forge.dialects.cursor import Need
+from forge.dialects.literals import Literals, union
+from forge.dialects.marks import CHAT_TOKENS, END_TAGS
+from forge.dialects.verbatim import ends_call, goes_on, stripped
+
+TAG_END = Literals((">", "/>"))
+TAG_REST = re.compile(r"([^<>\n\"'“/{]++)>")
+NAME_END = re.compile(r"[^<>\n\"'/{]*")
+_WRAPPER_ENDS = Literals(END_TAGS)
+OUTER = Literals((*END_TAGS, *CHAT_TOKENS, "</s>", "```"))
+"""What may stand right behind a call whose own end tag is missing."""
+_ATTRIBUTES = re.compile(r"[^<>\n]*")
+
+_INDENT = 64
+
+
+class Words(Struct, frozen=True, eq=False):
+    """The tags of one prefix."""
+
+    opens: Literals
+    closes: Literals
+    ends: Literals
+    heads: Literals
+    steps: Literals
+    """What a call goes on with: the tags of ``opens``, ``closes`` and ``ends``."""
+
+
+class Place(NamedTuple):
+    """Where a value stands: in which call, behind which key, and the values before it."""
+
+    call: str
+    key: str
+    values: dict[str, str]
+
+
+def parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
+    """The key in a value's tag; notes in ``typed`` what the tag says about its type. "" if it cannot be read."""
+    usual = cur.matched(TAG_REST)
+    if usual is not None:
+        return usual.group(1).strip()
+    quote = yield from cur.peek()
+    if quote and quote in "\"'“":
+        key = (yield from cur.attribute()) or ""
+    else:
+        key = (yield from cur.run(NAME_END)).strip().strip("\"'")
+    rest = yield from cur.run(_ATTRIBUTES)
+    if "string=" in rest:
+        typed[key] = "true" in rest
+    return key if (yield from cur.literal(TAG_END)) == ">" else ""
+
+
+def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str | None) -> Need[str | None]:
+    """Read a value up to its end tag. Tags inside of it that open and close are part of it.
+
+    An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and
+    before the next parameter (:func:`_next_parameter`). Where the reply ends right there, that end must be the outermost one:
+    otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
+    """
+    start = cur.pos
+    stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
+    goes = union(words.opens, words.closes, words.ends, OUTER)
+    inner = calls = 0
+    last_close = -1
+    while True:
+        at, found = yield from cur.until(stops)
+        if found is None:
+            return None
+        behind = cur.pos
+        ended = False
+        if found in words.closes.words:
+            if inner:
+                inner -= 1
+                last_close = at
+            else:
+                ended = yield from goes_on(cur, goes)
+                cur.pos = behind
+        elif found in words.opens.words:
+            ended = not calls and (yield from _next_parameter(cur, words, place, start, at))
+            inner += not ended
+            cur.pos = at if ended else behind
+        elif found in words.heads.words:
+            calls += 1
+        elif found in words.ends.words and calls:
+            calls -= 1
+        else:
+            ended = yield from _ends_call(cur, words, found, wrapper_end)
+            cur.pos = at if ended else behind
+        if ended:
+            text = cur.tape.slice(start, at)
+            if last_close >= 0 and found not in words.closes.words:
+                tail = text[last_close - start :]
+                if not tail.partition(">")[2].strip():
+                    text = text[: last_close - start]
+            return stripped(text)
+
+
+def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None) -> Need[bool]:
+    """Whether the end tag ``found``, which comes before the value's own, ends the call."""
+    if not (yield from ends_call(cur, words.closes)):
+        return False
+    if not (yield from cur.at_end()):
+        return True
+    return found == wrapper_end if wrapper_end is not None else found in words.ends.words
+
+
+def _next_parameter(cur: Candidate, words: Words, place: Place, start: int, at: int) -> Need[bool]:
+    """Whether the tag that begins at ``at`` is the call's next parameter; the cursor stands in it.
+
+    The end tag of the value from ``start`` to ``at`` is missing then. Otherwise the tag is part of the value: where its parameter
+    was not declared or was given already, where it does not stand on a line of its own although the value began on a new one, and
+    where it is closed at once (the text names the tag).
+    """
+    tool = cur.tools.get(place.call)
+    key = yield from parameter_name(cur, {})
+    if tool is None or key not in cur.tools.parameters(tool) or key in place.values:
+        return False
+    line = cur.tape.slice(max(start, at - _INDENT), at)
+    if cur.tape.slice(start, start + 1) == "\n":
+        behind = yield from cur.peek()
+        if line.rstrip(" \t")[-1:] != "\n" or behind not in ("\n", "\r"):
+            return False
+    if key == place.key and (at - start > _INDENT or line.strip()):
+        return False  # else it was written twice
+    yield from cur.space()
+    return (yield from cur.sees(words.closes)) is None
