@@ -14,17 +14,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from clients.agents import NPM_PACKAGES, PIP_PACKAGES, program
+from clients.agents import NPM_PACKAGES, PIP_PACKAGES, SDK_PACKAGES, program
 
 
 def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in NPM_PACKAGES if not program(folder, name).exists()]
+    packages = NPM_PACKAGES | SDK_PACKAGES
+    missing = [name for name in packages if not program(folder, name).exists()]
     if missing and shutil.which("npm") is None:
         print(f"npm is not installed here: no {', '.join(missing)}")
     elif missing:
         print(f"Installing {', '.join(missing)} into {folder} (about 1.5 GB)")
-        npm(folder)
+        npm(folder, list(packages.values()))
     for name, package in PIP_PACKAGES.items():
         if not program(folder, name).exists():
             print(f"Installing {name} into {folder} (about 700 MB)")
@@ -32,10 +33,10 @@ def main(folder: Path) -> int:
     return 0
 
 
-def npm(folder: Path) -> None:
+def npm(folder: Path, packages: list[str]) -> None:
     # A file of its own, or npm would look for one in the folders above.
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel", "error", *NPM_PACKAGES.values()]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel", "error", *packages]
     if subprocess.run(command, cwd=folder, check=False).returncode:
         print("npm could not install them all: the tests of those that are missing are skipped")
 

@@ -23,6 +23,7 @@ NPM_PACKAGES = {
     "qwen": "@qwen-code/qwen-code@0.15.10",
     "cn": "@continuedev/cli@1.5.47",
 }
+SDK_PACKAGES = {"openai": "openai@6.49.0", "@anthropic-ai/sdk": "@anthropic-ai/sdk@1.14.0"}
 PIP_PACKAGES = {"aider": "aider-chat==0.86.2"}
 
 
@@ -222,7 +223,9 @@ AGENTS = (
 
 
 def program(folder: Path, name: str) -> Path:
-    """An agent's executable in the folder that ``scripts/clients.py`` filled."""
+    """An agent's executable in the folder that ``scripts/clients.py`` filled; for an SDK, its package's folder."""
+    if name in SDK_PACKAGES:
+        return folder / "node_modules" / name
     if name in PIP_PACKAGES:
         scripts = "Scripts" if sys.platform == "win32" else "bin"
         return folder / name / scripts / name
