@@ -16,22 +16,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from forge.errors import ForgeError
 from forge.proxy import count_tokens
 from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.body import Receive, Scope, Send
-from forge.proxy.courier import returned_headers
 from forge.proxy.door import Door
 from forge.proxy.error_response import Failure, HttpError, describe
-from forge.proxy.gate import App, Gate, Head
+from forge.proxy.gate import App, Gate
 from forge.proxy.handler import InferenceEndpoint
 from forge.proxy.local_routes import local_routes
 from forge.proxy.openai_door import OpenAIDoor
+from forge.proxy.passed_on import passed_on_routes
 from forge.proxy.response_routes import response_routes
 from forge.proxy.response_store import ResponseStore
 from forge.proxy.responses_door import ResponsesDoor
 from forge.proxy.service import Service
-from forge.proxy.stream import JSON, cancelled_with_client, send_failure, send_json
 
 _log = logging.getLogger("forge.proxy")
 
@@ -47,8 +45,6 @@ DOORS: dict[str, Door] = {
 }
 """By path. What is stored belongs to one service, so its application has a Responses door of its own."""
 _SPOKEN_AT: dict[str, Door] = {**DOORS, count_tokens.PATH: _ANTHROPIC}
-METADATA_PATHS = ("/v1/models", "/models", "/props", "/health", "/v1/health")
-"""Read-only routes of the backend that are handed through as they are."""
 
 
 def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
@@ -74,7 +70,7 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
         *response_routes(store),
         *local_routes(service),
-        *(Route(path, MetadataEndpoint(service), methods=["GET"]) for path in METADATA_PATHS),
+        *passed_on_routes(service, error_body),
     ]
     app = _GatedApp(
         routes=routes,
@@ -107,33 +103,6 @@ class _GatedApp(Starlette):
 def error_body(path: str, failure: Failure) -> bytes:
     """An error body in the protocol that is spoken at ``path``."""
     return _SPOKEN_AT.get(path, _OPENAI).error_body(failure)
-
-
-class MetadataEndpoint:
-    """Hands a read-only request through to the backend: status, content type and body as they came."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one GET or HEAD."""
-        head: Head = scope["forge.head"]
-        path, query = scope["path"], scope["query_string"]
-        # Metadata routes are the same in all protocols: which one the caller speaks, only its key tells.
-        slot = "x-api-key" if "x-api-key" in head.credentials else "authorization"
-        credentials = self._service.credentials(head.credentials, slot)
-        async with cancelled_with_client(receive):
-            try:
-                async with self._service.courier.send(
-                    "GET", path, query=query, headers=credentials
-                ) as answer:
-                    await send_json(
-                        send, answer.status, await answer.read(), returned_headers(answer) or (JSON,)
-                    )
-            except (ForgeError, TimeoutError) as error:
-                failure = describe(error)
-                _log.warning("answered %d: %r", failure.status, failure.message)
-                await send_failure(send, failure, error_body(scope["path"], failure))
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias, TypeVar, cast
 
-from forge.clients.deadline import deadline
 from forge.clients.transport import Incoming
 from forge.core.drive import drive, drive_whole
 from forge.core.events import Finished, Retrying
@@ -23,6 +22,7 @@ from forge.proxy.error_response import HttpError, describe
 from forge.proxy.gate import Head
 from forge.proxy.inbound import Inbound, inbound, is_guarded
 from forge.proxy.report import Report
+from forge.proxy.served import served
 from forge.proxy.service import Service
 from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
 
@@ -129,17 +129,7 @@ class _Exchange:
                     await stream.refuse(failure, self._door.error_body(failure))
 
     async def _served(self, answer: Callable[[T], Awaitable[None]], to: T) -> None:
-        """Answer when it is this request's turn, within the time that it may take."""
-        service = self._service
-        seconds = service.settings.limits.total_seconds
-        with service.closing.attended():
-            async with service.slots.place(self._caller):
-                try:
-                    with deadline(seconds):
-                        await answer(to)
-                except TimeoutError:
-                    sentence = f"the request took longer than {seconds:g} seconds (--total-timeout)"
-                    raise HttpError(504, sentence, code="total_timeout") from None
+        await served(self._service, self._caller, answer, to)
 
     # -- the guarded road -----------------------------------------------------------------------------------
 
