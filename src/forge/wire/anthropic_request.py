@@ -51,13 +51,14 @@ class _Message(Struct):
 
 
 class _Block(Struct):
+    # No ``Raw | None``: msgspec takes only null for that.
     type: str
     text: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw | None = None
+    input: Raw = Raw()
     tool_use_id: str | None = None
-    content: Raw | None = None
+    content: Raw = Raw()
     is_error: bool | None = None
     thinking: str | None = None
     signature: str | None = None
@@ -213,16 +214,16 @@ def _needed(value: str | None, param: str) -> str:
     return value
 
 
-def _input(raw: Raw | None) -> str:
+def _input(raw: Raw) -> str:
     """A call's arguments as JSON text; what is no object is for whoever sends it to mend."""
-    data = b"" if raw is None else bytes(raw)
+    data = bytes(raw)
     return "{}" if data in (b"", b"null") else data.decode()
 
 
 def _result(block: _Block, param: str) -> list[Part]:
     """A tool's result, its text as one string, and after it whatever else it held."""
     call_id = _needed(block.tool_use_id, f"{param}.tool_use_id")
-    data = b"null" if block.content is None else bytes(block.content)
+    data = bytes(block.content) or b"null"
     others: list[Part] = []
     if data == b"null":
         text = ""
