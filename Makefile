@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 NEWEST := .venv-newest
+VLLM   := .venv-vllm
 RUN    := $(VENV)/bin/python
 # Where the coding agents of `make test-clients` live.
 CLIENTS ?= .clients
@@ -18,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead clean install dev model second-server
+.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead clean install dev model second-server test-vllm
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +75,18 @@ test-clients: dev  ## real coding agents, from their packages, against the proxy
 	@$(RUN) -m forge.embedded install qwen2.5-coder-1.5b
 	FORGE_TEST_CLIENTS=$(CLIENTS) $(RUN) -m pytest -q -m clients
 
+# vLLM for the CPU is there for Linux on x86-64 and Python 3.11 only; what is taken out does not fit its torch.
+test-vllm: dev  ## tests against a real vLLM on the CPU, in an environment of its own (3.5 GB, Python 3.11)
+	@$(RUN) -m forge.embedded install
+	@if ! $(RUN) -c 'import platform as p; exit((p.system(), p.machine(), p.python_version()[:5]) != ("Linux", "x86_64", "3.11."))'; then \
+	  echo "skipped: vLLM for the CPU needs Linux on x86-64 and Python 3.11"; exit 0; \
+	fi; \
+	set -e; \
+	[ -x $(VLLM)/bin/python ] || $(RUN) -m venv $(VLLM); \
+	$(VLLM)/bin/python -m pip install -qq --disable-pip-version-check -r tests/vllm.txt; \
+	$(VLLM)/bin/python -m pip uninstall -qq -y torchvision torchaudio torchcodec; \
+	FORGE_TEST_VLLM=$(VLLM)/bin/python $(RUN) -m pytest -q -m vllm
+
 bench-embedded: install model  ## 40 requests over 20 schemas on the embedded model, with and without Forge
 	@exec $(RUN) benchmarks/embedded.py
 
@@ -81,5 +94,5 @@ bench-overhead: install  ## what the proxy adds to the time to first token
 	@exec $(RUN) benchmarks/proxy_overhead.py
 
 clean:  ## remove environments, caches and build results (not the models: python -m forge.embedded remove)
-	rm -rf $(VENV) $(NEWEST) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
+	rm -rf $(VENV) $(NEWEST) $(CLIENTS) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

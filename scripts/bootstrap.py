@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STAMP = ".forge-installed"
 LOWEST = (3, 11)
+PROBED = "hatchling"  # small, and needed for the installation itself
 PROBE = "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"
 
 
@@ -143,7 +144,6 @@ def create(venv, version, python):
 
 def install(venv, extras):
     extras = ",".join(sorted(extras))
-    say("Installing Forge (%s) into %s" % (extras, venv))
     command = [
         str(venv_python(venv)),
         "-m",
@@ -153,23 +153,54 @@ def install(venv, extras):
         "--disable-pip-version-check",
         "--no-input",
     ]
+    require_index(command)
+    say("Installing Forge (%s) into %s" % (extras, venv))
     run(
         [*command, "--editable", "%s[%s]" % (ROOT, extras)],
         "pip could not install Forge; its message is above",
     )
 
 
+def require_index(command):
+    """End at once where pip finds no package index: left alone it tries for minutes, once for each package."""
+    probe = [
+        *command,
+        *("--dry-run", "--no-deps", "--ignore-installed"),
+        *("--retries", "0", "--timeout", "10"),
+        PROBED,
+    ]
+    process = start(probe, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, said = watch(process, process.communicate)
+    if process.returncode != 0:
+        errors = [line for line in said.decode("utf-8", "replace").splitlines() if "ERROR: " in line]
+        why = errors[0].partition("ERROR: ")[2] if errors else ""
+        if not why or why.startswith("Could not find a version"):
+            why = "it cannot get %s" % PROBED
+        raise SystemExit(
+            "error: pip reaches no package index (%s). Check the network, or pip's settings "
+            "(pip config list, PIP_INDEX_URL, HTTPS_PROXY), and run it again." % why[:200]
+        )
+
+
 def run(command, failure):
+    process = start(command)
+    watch(process, process.wait)
+    if process.returncode != 0:
+        raise SystemExit("error: " + failure)
+
+
+def start(command, **streams):
     # In a session of its own: a terminal's Ctrl-C reaches all of its processes, and venv and pip would each write
     # a traceback. So one process hears it, this one, and ends the others.
-    process = subprocess.Popen(command, start_new_session=os.name == "posix")
+    return subprocess.Popen(command, start_new_session=os.name == "posix", **streams)
+
+
+def watch(process, wait):
     try:
-        status = process.wait()
+        return wait()
     except BaseException:
         stop(process)
         raise
-    if status != 0:
-        raise SystemExit("error: " + failure)
 
 
 def stop(process):

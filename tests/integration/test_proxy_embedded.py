@@ -12,6 +12,8 @@ import openai
 import psutil
 import pytest
 
+from forge.embedded import store
+
 pytestmark = [pytest.mark.anyio, pytest.mark.integration, pytest.mark.usefixtures("embedded_installed")]
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -32,13 +34,13 @@ TOOLS = [
 ]
 
 
-async def launch():
+async def launch(**environment):
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "forge.proxy", "--backend", "embedded", "--port", "0"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": SOURCE},
+        env={**os.environ, "PYTHONPATH": SOURCE, **environment},
     )
 
 
@@ -79,6 +81,40 @@ async def test_a_call_from_a_real_model_and_a_clean_end():
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+@pytest.fixture
+def read_only_cache(tmp_path):
+    """A cache with the model in it and no room for logs, whoever asks: root may write to every real folder."""
+    (tmp_path / "models").symlink_to(store.models_dir())
+    (tmp_path / "logs").touch()
+    return str(tmp_path)
+
+
+@pytest.mark.timeout(300)
+async def test_a_killed_server_is_started_anew_also_where_no_log_can_be_kept(read_only_cache, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    process = await launch(FORGE_CACHE_DIR=read_only_cache, TMPDIR=str(tmp_path / "tmp"))
+    hello = {"model": "m", "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 4}
+    try:
+        first = (await asyncio.wait_for(process.stdout.readline(), 200)).decode()
+        url = first.rpartition(" ")[2].strip()
+        (guard,) = psutil.Process(process.pid).children()
+        (server,) = guard.children()
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", timeout=250) as client:
+            assert (await client.chat.completions.create(**hello)).choices
+            server.kill()
+            assert (await client.chat.completions.create(**hello)).choices
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+        assert await gone([server, *children])
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+    logs = sorted((tmp_path / "tmp").glob("forge-embedded-*.log"))
+    assert [bool(log.stat().st_size) for log in logs] == [True, True]
 
 
 @pytest.mark.timeout(300)

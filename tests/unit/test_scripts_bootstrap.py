@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,13 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bootstrap.py"
 # An environment whose Python is a program that says where it is and goes on for ever.
 SLOW = "#!{python}\nimport os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+
+# As the script asks, of the index that pip is told about.
+ASK = (
+    f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r})\n"
+    "import bootstrap\n"
+    "bootstrap.require_index([sys.executable, '-m', 'pip', 'install', '-qq', '--no-input', '--target', sys.argv[1]])\n"
+)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
@@ -57,3 +65,27 @@ def test_interrupted_it_ends_what_it_started_and_says_nothing(
     assert process.returncode == code
     assert written == ""
     assert not psutil.pid_exists(started)
+
+
+def test_an_index_that_cannot_be_reached_is_said_at_once_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and never listens
+        index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+        result = subprocess.run(
+            [sys.executable, "-c", ASK, str(tmp_path)],
+            env={
+                **os.environ,
+                "PIP_CONFIG_FILE": os.devnull,
+                "PIP_INDEX_URL": index,
+                "PIP_EXTRA_INDEX_URL": "",
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "PIP_INDEX_URL" in line

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,8 @@ def test_only_the_newest_logs_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
     (folder / "other-1.log").touch()
 
     path = logs.new_log_path("server")
-    path.touch()
 
+    assert path.exists()
     names = {file.name for file in folder.glob("server-*.log")}
     assert len(names) == logs.KEPT_LOGS
     assert "server-0.log" in names
@@ -77,9 +78,25 @@ def test_two_logs_never_share_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert logs.new_log_path("server") != logs.new_log_path("server")
 
 
-def test_no_place_for_logs_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_a_temporary_file_where_the_cache_takes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORGE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "logs").write_text("a file where the folder belongs")
 
-    with pytest.raises(ServerStartError):
+    path = logs.new_log_path("embedded")
+
+    assert path.parent == tmp_path
+    assert path.read_bytes() == b""
+    assert path.stat().st_mode & 0o077 == 0  # what a server logs is nobody else's business
+
+
+def test_no_place_for_logs_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logs").write_text("a file where the folder belongs")
+    monkeypatch.setenv("FORGE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    with pytest.raises(ServerStartError) as caught:
         logs.new_log_path("embedded")
+    assert "FORGE_CACHE_DIR" in caught.value.hint

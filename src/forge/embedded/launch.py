@@ -51,6 +51,10 @@ class EmbeddedServer:
         """Process id of the process that guards the server."""
         return self._child.pid
 
+    def log_tail(self) -> str:
+        """The last lines of its log."""
+        return self._child.log_tail()
+
     async def wait(self) -> int:
         """Wait until the server ends by itself; its exit status."""
         return await self._child.wait()

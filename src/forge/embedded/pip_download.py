@@ -59,7 +59,17 @@ def _command(requirement: str, folder: Path) -> list[str]:
         *(sys.executable, "-P", "-m", "pip", "download"),
         # pip's cache would hold the same bytes a second time; they are kept in our own.
         *("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"),
-        *("--retries", "2", "--progress-bar", "off", "--disable-pip-version-check", "--no-color"),
+        # What was fetched stays, so it is better to say soon that the index cannot be reached than to go on trying.
+        *(
+            "--retries",
+            "1",
+            "--timeout",
+            "10",
+            "--progress-bar",
+            "off",
+            "--disable-pip-version-check",
+            "--no-color",
+        ),
         *("--dest", str(folder), requirement),
     ]
 

@@ -1,6 +1,6 @@
 """The command's life: signals, exit codes, and one clear line for whatever goes wrong.
 
-Exit codes: 0 after a stop that was asked for, 1 when the proxy could not start or its model server died,
+Exit codes: 0 after a stop that was asked for, 1 when the proxy could not start,
 2 for flags that cannot be (the command line's own business), 130 when interrupted twice.
 """
 

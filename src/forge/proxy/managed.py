@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from forge.clients.backend import Backend
+from forge.clients.backend import Backend, Host
 from forge.clients.model_client import ModelClient
 from forge.clients.ollama import OllamaClient
 from forge.errors import BudgetResolutionError, ServerStartError
@@ -58,9 +58,9 @@ async def start_managed(manager: ServerManager, settings: Settings) -> int | Non
     return None
 
 
-def introduce(backend: Backend, manager: ServerManager, budget: int | None) -> None:
-    """Tell the client of the server what it needs to know of it."""
-    if isinstance(backend, OllamaClient):
+def introduce(backend: Backend, host: Host | None, budget: int | None) -> None:
+    """Tell the client what it needs to know of its server: who keeps it running, the context that was worked out."""
+    if isinstance(backend, OllamaClient) and budget is not None:
         backend.set_num_ctx(budget)
     elif isinstance(backend, ModelClient):
-        backend.hosted_by(manager.host)
+        backend.hosted_by(host)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from forge.clients.backend import Backend
 from forge.core.capabilities import Capabilities
-from forge.errors import ForgeError, ServerStartError
+from forge.errors import ForgeError
 from forge.proxy.app import create_app
 from forge.proxy.backends import make_backend
 from forge.proxy.courier import Courier
@@ -26,7 +26,7 @@ from forge.proxy.service import Service
 from forge.proxy.settings import Settings, with_port
 
 if TYPE_CHECKING:
-    from forge.embedded import EmbeddedServer
+    from forge.embedded.supervised import SupervisedServer
     from forge.server import ServerManager
 
 _log = logging.getLogger("forge.proxy")
@@ -40,7 +40,7 @@ class Runtime:
         settings.check()
         self.settings = settings
         self.capabilities: Capabilities | None = None
-        self.embedded: EmbeddedServer | None = None
+        self.embedded: SupervisedServer | None = None
         self.managed: ServerManager | None = None
         self._budget: int | None = None
         self._listener: socket.socket | None = None
@@ -90,9 +90,10 @@ class Runtime:
         url = await self._backend_address()
         courier = Courier(url, self.settings)
         backend = make_backend(self.settings, url)
-        if self.managed is not None:
-            introduce(backend, self.managed, self._budget)
-            courier.hosted_by(self.managed.host)
+        owned = self.embedded or self.managed
+        host = owned.host if owned is not None else None
+        introduce(backend, host, self._budget)
+        courier.hosted_by(host)
         self._service = Service(self.settings, backend, courier)
         self._service.readiness.child = self._child()
         self._service.usage.managed_window = (
@@ -108,28 +109,9 @@ class Runtime:
         await self._probe()
 
     async def serve(self, on_started: Callable[[], None]) -> None:
-        """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken.
-
-        Raises:
-            ServerStartError: the embedded model server ended by itself.
-        """
+        """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken."""
         assert self._server is not None, "open() comes first"
-        serving = asyncio.create_task(self._server.serve(on_started))
-        if self.embedded is None:
-            await serving
-            return
-        watching = asyncio.create_task(self.embedded.wait())
-        try:
-            await asyncio.wait({serving, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if not serving.done():
-                self.stop()
-                await serving
-                log = self.embedded.log_path
-                raise ServerStartError(
-                    f"the embedded model server ended with status {watching.result()}; its log: {log}"
-                )
-        finally:
-            watching.cancel()
+        await self._server.serve(on_started)
 
     def stop(self) -> None:
         """Take no new requests; ``serve`` returns when those in flight have ended or the deadline has passed."""
@@ -164,10 +146,10 @@ class Runtime:
         return with_port(str(self.settings.backend_url), self.settings.backend_port)
 
     async def _start_embedded(self) -> str:
-        from forge import embedded
+        from forge.embedded import supervised
         from forge.embedded.models import DEFAULT_MODEL
 
-        self.embedded = await embedded.start(self.settings.model or DEFAULT_MODEL)
+        self.embedded = await supervised.start(self.settings.model or DEFAULT_MODEL)
         return self.embedded.base_url
 
     async def _find_backend(self, courier: Courier, on_waiting: Callable[[str], None]) -> None:

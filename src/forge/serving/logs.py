@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import re
+import tempfile
 import time
 from pathlib import Path
 
-from forge.errors import ServerStartError
+from forge.errors import EmbeddedModelError, ServerStartError
 from forge.serving.paths import cache_dir
+
+logger = logging.getLogger(__name__)
 
 KEPT_LOGS = 20
 _TAIL_BYTES = 64 * 1024
@@ -22,25 +26,39 @@ _FOLLOW_UP = re.compile(r"exiting due to|failed to init server|cleaning up", re.
 
 
 def new_log_path(name: str) -> Path:
-    """A fresh path for the log of a server called ``name``; old logs beyond the newest few are deleted.
+    """A fresh, empty log for a server called ``name``; old ones beyond the newest few are deleted.
+
+    Where the cache cannot be written (an image that is read-only, say), it is a temporary file.
 
     Raises:
-        ServerStartError: there is no place for logs.
+        ServerStartError: there is no place for logs at all.
     """
-    folder = cache_dir() / "logs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ServerStartError(
-            f"no log can be written below {folder}: {error.strerror or error}",
-            hint="Set FORGE_CACHE_DIR to a folder that you may write to.",
-        ) from error
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    path = folder / f"{name}-{stamp}-{os.getpid()}-{next(_numbers)}.log"
+    unique = f"{stamp}-{os.getpid()}-{next(_numbers)}"
+    try:
+        folder = cache_dir() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}-{unique}.log"
+        path.touch(exist_ok=False)
+    except (OSError, EmbeddedModelError) as error:
+        return _temporary_log(name, unique, error)
     ours = sorted(folder.glob(f"{name}-*.log"), key=_modified, reverse=True)
-    for old in ours[KEPT_LOGS - 1 :]:
+    for old in ours[KEPT_LOGS:]:
         old.unlink(missing_ok=True)
     return path
+
+
+def _temporary_log(name: str, unique: str, why: Exception) -> Path:
+    try:
+        descriptor, path = tempfile.mkstemp(prefix=f"forge-{name}-{unique}-", suffix=".log")
+    except OSError as error:
+        raise ServerStartError(
+            f"no log can be written: {why}; nor a temporary one: {error.strerror or error}",
+            hint="Set FORGE_CACHE_DIR to a folder that you may write to.",
+        ) from why
+    os.close(descriptor)
+    logger.info("the log is %s: %s", path, why)
+    return Path(path)
 
 
 def _modified(path: Path) -> float:
