@@ -380,3 +380,24 @@ async def test_a_signal_while_a_model_is_loaded_ends_both(llama_server, tmp_path
     assert (process.returncode, out) == (0, b"")
     assert family
     assert (await asyncio.to_thread(psutil.wait_procs, family, 20))[1] == []
+
+
+async def test_with_json_every_line_is_json():
+    async with ScriptedServer([whole_text("a")]) as backend:
+        process = await launch("--backend-url", backend.url, "--port", "0", "--log-format", "json")
+        try:
+            started = json.loads(await asyncio.wait_for(process.stdout.readline(), 30))
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(f"{started['url']}/v1/chat/completions", json=CHAT) as response,
+            ):
+                assert response.status == 200
+            process.terminate()
+            out, err = await asyncio.wait_for(process.communicate(), 10)
+        finally:
+            if process.returncode is None:
+                process.kill()
+    assert (process.returncode, out) == (0, b"")
+    lines = [json.loads(line) for line in err.splitlines()]
+    [request] = [line for line in lines if "request" in line]
+    assert (request["status"], request["prompt_tokens"], request["level"]) == (200, 20, "info")

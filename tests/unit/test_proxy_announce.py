@@ -1,5 +1,6 @@
 import errno
 import io
+import json
 
 import pytest
 
@@ -49,3 +50,26 @@ class Full(io.StringIO):
 
 def test_a_proxy_serves_also_where_nobody_reads_its_announcement():
     shown(Full())
+
+
+def test_every_client_is_told_where_to_point():
+    text = shown(io.StringIO(), host="0.0.0.0", allow_anonymous=True)
+    for part in (
+        "OPENAI_BASE_URL=http://127.0.0.1:8081/v1",
+        "ANTHROPIC_BASE_URL=http://127.0.0.1:8081 ",
+        "Codex",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize("out", [io.StringIO, Terminal])
+def test_for_machines_it_is_one_line_of_json(out):
+    known = Capabilities(context_length=32768, model="qwen", constrains=True)
+    text = shown(out(), known, log_format="json", backend_api_key="s3cret", api_key="s3cret")
+    assert text.count("\n") == 1
+    assert "s3cret" not in text
+    told = json.loads(text)
+    assert (told["event"], told["url"], told["model"]) == ("started", "http://127.0.0.1:8081", "qwen")
+    assert told["clients"] == {"openai": "http://127.0.0.1:8081/v1", "anthropic": "http://127.0.0.1:8081"}
+    assert told["key_required"]
+    assert told["guards"]["constrain"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,7 +90,14 @@ def command(ctx: click.Context, /, **_: Any) -> int:
     from forge.proxy.announce import announce
     from forge.proxy.lifecycle import Screen, run
 
-    return run(settings, Screen(announce, lambda line: click.echo(line, err=True)))
+    log = logging.getLogger("forge.proxy")
+    if settings.log_format == "json":  # every line that is written is JSON then
+        return run(settings, Screen(announce, log.info, log.error))
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    return run(settings, Screen(announce, say, lambda line: say(f"error: {line}")))
 
 
 def chosen_settings(ctx: click.Context, *, serves: bool = True) -> Settings:
@@ -113,10 +121,10 @@ def chosen_settings(ctx: click.Context, *, serves: bool = True) -> Settings:
         chosen = "--profile" if profile is not None else "--config"
         flags = ", ".join(sorted(_flag(name) for name in configuration))
         raise click.UsageError(f"{chosen} cannot be combined with configuration flags: {flags}")
-    logging = {name: values[name] for name in said & LOG_NAMES} | quiet
+    beside = {name: values[name] for name in said & LOG_NAMES} | quiet
     try:
         path = Path(config) if config is not None else profile_path(profile or DEFAULT_PROFILE)
-        return _from_file(path, logging)
+        return _from_file(path, beside)
     except ProfileMissingError as error:
         if profile is None and config is None:
             raise click.UsageError(_nothing_to_serve(error)) from error

@@ -55,11 +55,14 @@ class Stop:
 
 
 class Screen:
-    """Where the command's words go; the announcement is made by the command line."""
+    """Where the command's words go; the announcement is made by the command line. ``fail`` takes what went wrong."""
 
-    def __init__(self, announce: Callable[[Runtime], None], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, announce: Callable[[Runtime], None], say: Callable[[str], None], fail: Callable[[str], None]
+    ) -> None:
         self.announce = announce
         self.say = say
+        self.fail = fail
 
 
 def run(settings: Settings, screen: Screen) -> int:
@@ -76,7 +79,7 @@ async def _run(settings: Settings, screen: Screen) -> int:
     try:
         code = await _first_of(_live(runtime, stop, screen), forced)
     except (ForgeError, BindError) as error:
-        screen.say(f"error: {why(error, settings.kind)}")
+        screen.fail(why(error, settings.kind))
         for said in getattr(error, "log", "").splitlines():
             screen.say(f"  | {said}")
         code = EXIT_FAILED

@@ -81,10 +81,11 @@ def examine(settings: Settings) -> list[Finding]:
     # No port is needed, and a proxy that runs on the wanted one must not be in the way.
     quiet = dataclasses.replace(settings, host="127.0.0.1", port=0, wait=False)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_examine(quiet))
+        return runner.run(findings_of(quiet))
 
 
-async def _examine(settings: Settings) -> list[Finding]:
+async def findings_of(settings: Settings) -> list[Finding]:
+    """The same for who has an event loop already; ``settings`` also say where it may listen for a moment."""
     runtime = Runtime(settings)
     began = time.monotonic()
     try:
