@@ -94,7 +94,10 @@ async def test_served(request_bytes, body):
         pytest.param(b"GET / HTTP/1.1\r\nX: " + b"a" * 3000 + b"\r\n\r\n", 431, id="one-huge-header"),
         pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 500 + b"\r\n", 431, id="many-headers"),
         pytest.param(b"GET / HTTP/1.1\r\nX: " + b"a" * 3000, 431, id="endless-header"),
-        pytest.param(b"GET /" + b"a" * 3000, 431, id="endless-target"),
+        pytest.param(b"GET /" + b"a" * 3000, 414, id="endless-target"),
+        pytest.param(b"GET /" + b"a" * 3000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, id="long-target"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 201 + b"\r\n", 431, id="too-many-headers"),
+        pytest.param(b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505, id="version"),
         pytest.param(
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n" + b"X: y\r\n" * 500 + b"\r\n",
             431,

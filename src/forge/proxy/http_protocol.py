@@ -1,28 +1,33 @@
 """uvicorn's HTTP/1.1 protocol with the bounds that it lacks.
 
-uvicorn on httptools accepts headers of any size, waits forever for a request that does not come, and answers
-protocol errors in plain text. Here: a limit on header bytes (431), on the time a request's head may take (close),
-on open connections (503), and errors in the shape that SDKs parse.
+uvicorn on httptools accepts headers of any size, waits forever for a request that does not come or an answer that is
+not taken, gives up clients that only closed their sending side, and answers protocol errors in plain text. Here: limits on
+a request's line (414), its headers (431), the time that its head may take (close), open connections (503) and the time
+in which a client takes nothing (close), and errors in the shape that SDKs parse.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from forge.proxy.error_response import error_type
+from forge.proxy.half_closed import HalfClosedWatch
 from forge.proxy.limits import Limits
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
-_CONTINUE = b"HTTP/1.1 100 "
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_VERSIONS = ("1.1", "1.0")
+_PIPELINED_AT_MOST = 4
+"""Requests that are read ahead of the one being answered; while they are, the client's end is seen."""
 
 
-class _HeadTooLargeError(Exception):
+class _RefusedHeadError(Exception):
     """Raised inside a parser callback; httptools hands it on as a parser error."""
 
 
@@ -37,10 +42,12 @@ class _JoinedHead:
         self._transport = transport
         self._head: bytes | None = None
         self._awaits_head = True
+        self.written = 0
         self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
         """Keep the head; write anything else, behind the head where that still waits."""
+        self.written += len(data)
         if self._head is not None:
             head, self._head = self._head, None
             if data:
@@ -78,6 +85,10 @@ class BoundedProtocol(HttpToolsProtocol):
     _begun = False
     _refusal: tuple[int, str] | None = None
     _answer: _JoinedHead | None = None
+    _answering: RequestResponseCycle | None = None
+    _half_closed: HalfClosedWatch | None = None
+    _taken = 0
+    _stalled_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows too
         """Take the connection, or refuse it when there are too many."""
@@ -89,9 +100,41 @@ class BoundedProtocol(HttpToolsProtocol):
         self._arm_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer with the connection."""
+        """Forget the timers with the connection, and tell whoever answers on it."""
         self._disarm_head_timer()
+        if self._half_closed is not None:
+            self._half_closed.stop()
+        answering = self._answering
         super().connection_lost(exc)
+        if answering is not None and answering is not self.cycle and not answering.response_complete:
+            # uvicorn tells the request that came last; one before it may still be answered.
+            answering.disconnected = True
+            answering.message_event.set()
+        self.pipeline.clear()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn's always closes
+        """The client sends no more. What is whole is answered, as long as the client is seen to read."""
+        answering = self._answering
+        if (
+            answering is None
+            or answering.response_complete
+            or self.cycle.more_body
+            or answering.scope["http_version"] == "1.0"  # knows no interim answers to be tried with
+        ):
+            return None
+        self._half_closed = HalfClosedWatch(self.transport, self._probe)
+        return True
+
+    def look_at_writing(self, now: float) -> None:
+        """Give the client up when it has taken nothing of what waits for it in a while. Called every second or so."""
+        waiting = self.transport.get_write_buffer_size()
+        taken = (self._answer.written if self._answer is not None else 0) - waiting
+        if not waiting:
+            self._stalled_since = None
+        elif self._stalled_since is None or taken != self._taken:
+            self._stalled_since, self._taken = now, taken
+        elif now - self._stalled_since >= self.limits.write_seconds:
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, counting what belongs to a head that is not whole yet."""
@@ -106,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._head_bytes > self.limits.header_bytes:
             # A line without an end reaches no callback; it is seen here.
-            self._refusal = (431, "the request's headers are too large")
+            self._refusal = self._too_large(self._head_bytes)
             self.send_400_response("")
         elif self._begun and self._head_timer is None:
             # Most heads come whole, and need no timer.
@@ -123,10 +166,16 @@ class BoundedProtocol(HttpToolsProtocol):
         # What is within the bound together with all that came beside it needs no counting.
         if self._head_at_most > self.limits.header_bytes:
             self._count_head()
+        if len(self.headers) > self.limits.header_count:
+            self._refuse(431, "the request has too many headers")
+        if self.parser.get_http_version() not in _VERSIONS:
+            self._refuse(505, "this is a server for HTTP/1.1")
         self._in_head = self._begun = False
         self._head_bytes = 0
         self._disarm_head_timer()
         super().on_headers_complete()
+        if 0 < len(self.pipeline) < _PIPELINED_AT_MOST:
+            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         """The next bytes on this connection are the head of another request."""
@@ -139,11 +188,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._answer is not None:
             self._answer.flush()
         super().on_response_complete()
+        if self._half_closed is not None and (self._answering is None or self._answering.response_complete):
+            self.transport.close()
         if not self._in_head and self._head_timer is None and not self.transport.is_closing():
             self._arm_head_timer()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answer = _JoinedHead(self.transport)
+        self._answering = cycle
         cycle.transport = cast("asyncio.Transport", self._answer)
         super()._start_asgi_task(cycle, app)
 
@@ -170,8 +222,27 @@ class BoundedProtocol(HttpToolsProtocol):
     def _count_head(self) -> None:
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.limits.header_bytes:
-            self._refusal = (431, "the request's headers are too large")
-            raise _HeadTooLargeError
+            self._refuse(*self._too_large(size))
+
+    def _too_large(self, size: int) -> tuple[int, str]:
+        """What to say of a head of ``size`` bytes, by its larger part."""
+        if self._begun and len(self.url) * 2 > size:
+            return (414, "the request's target is too long")
+        return (431, "the request's headers are too large")
+
+    def _refuse(self, status: int, message: str) -> NoReturn:
+        self._refusal = (status, message)
+        raise _RefusedHeadError
+
+    def _probe(self) -> None:
+        """Send what shows whether the client still reads: an interim answer, or what the one who answers has."""
+        cycle = self._answering
+        if cycle is None or cycle.response_complete:
+            return
+        if cycle.response_started:
+            cycle.message_event.set()  # whoever watches the client takes it for a nudge
+        else:
+            self.transport.write(_CONTINUE)
 
     def _arm_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(self.limits.header_seconds, self._head_overdue)

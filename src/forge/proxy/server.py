@@ -17,7 +17,7 @@ from typing import Any
 
 import uvicorn
 
-from forge.proxy.http_protocol import bounded
+from forge.proxy.http_protocol import BoundedProtocol, bounded
 from forge.proxy.limits import Limits
 
 
@@ -144,6 +144,15 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_started()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at the connections every second; uvicorn calls this ten times in one."""
+        if counter % 10 == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in tuple(self.server_state.connections):
+                if isinstance(connection, BoundedProtocol):
+                    connection.look_at_writing(now)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         telling = asyncio.get_running_loop().call_later(self.drain_seconds, self.on_deadline)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Self
 
 from forge.proxy.body import Receive, Send
@@ -82,6 +83,11 @@ class EventStream:
             await self._start()
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
+    def nudge(self) -> None:
+        """Send a heartbeat now where one may stand: someone wants to know whether the client still reads."""
+        if self.started and self._between_events and (self._beat is None or self._beat.done()):
+            self._beat = self._loop.create_task(self.write(self._heartbeat))
+
     async def end(self, data: bytes = b"") -> None:
         """Send ``data`` and finish the response."""
         if not self.started:
@@ -122,13 +128,15 @@ class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancel
     """Cancel the body of the ``async with`` when the client goes away; leave quietly then.
 
     Cancelling the task closes whatever backend connection it is reading from, which stops generation there.
-    A cancellation from elsewhere (shutdown) passes through.
+    A cancellation from elsewhere (shutdown) passes through. ``nudge`` is called when the server wants something sent,
+    to see whether the client still reads.
     """
 
-    __slots__ = ("_receive", "_task", "_timer", "_watch")
+    __slots__ = ("_nudge", "_receive", "_task", "_timer", "_watch")
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, nudge: Callable[[], None] = lambda: None) -> None:
         self._receive = receive
+        self._nudge = nudge
         self._watch: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> None:
@@ -150,6 +158,6 @@ class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancel
 
     async def _until_disconnected(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
-            pass
+            self._nudge()
         assert self._task is not None
         self._task.cancel()
