@@ -192,3 +192,45 @@ async def test_at_the_drains_end_streams_get_an_error_event_and_others_an_error(
         assert headers["retry-after"]
         with pytest.raises(aiohttp.ClientConnectorError):
             await post(session, url, chat())
+
+
+# -- web pages ----------------------------------------------------------------------------------------------------
+
+
+async def test_pages_that_were_let_in_can_read_every_answer():
+    page = {"origin": "https://app.example"}
+    async with setup(whole_text("a"), cors_origins=("https://app.example",), api_key="k") as (
+        _,
+        url,
+        session,
+    ):
+        asked = {
+            **page,
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization",
+        }
+        async with session.options(url, headers=asked) as response:
+            assert response.status == 200
+            assert response.headers["access-control-allow-origin"] == "https://app.example"
+            assert "authorization" in response.headers["access-control-allow-headers"]
+        for key, expected in (("k", 200), ("wrong", 401)):
+            status, headers, _ = await post(session, url, chat(), authorization=f"Bearer {key}", **page)
+            assert (status, headers["access-control-allow-origin"]) == (expected, "https://app.example")
+        status, headers, _ = await post(
+            session, url, chat(), authorization="Bearer k", origin="https://evil.example"
+        )
+        assert status == 403
+        assert "access-control-allow-origin" not in headers
+
+
+async def test_a_proxy_that_is_its_own_backend_says_so():
+    async with ScriptedServer() as nobody:
+        port = nobody.port
+    async with (
+        running_proxy(f"http://127.0.0.1:{port}", backend_timeout=0.3) as first,
+        running_proxy(first.url, port=port) as second,
+        aiohttp.ClientSession() as session,
+    ):
+        for url in (first.url, second.url):
+            status, _, body = await post(session, f"{url}/v1/chat/completions", chat(tools=False))
+            assert (status, json.loads(body)["error"]["code"]) == (508, "loop")

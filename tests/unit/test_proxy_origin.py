@@ -6,6 +6,10 @@ from forge.proxy.origin import admit, caller_credentials, check_origin, host_nam
 from forge.proxy.settings import Settings
 
 LOCAL = Settings(backend_url="http://b")
+OPEN = Settings(backend_url="http://b", host="0.0.0.0", allow_anonymous=True)
+CALLED = Settings(backend_url="http://b", allowed_hosts=("forge.example",))
+LET_IN = Settings(backend_url="http://b", cors_origins=("https://app.example",))
+ALL = Settings(backend_url="http://b", cors_origins=("*",))
 NAMED = Settings(backend_url="http://b", host="0.0.0.0", api_key="k")
 
 
@@ -34,6 +38,14 @@ def test_host_name(host, name):
         pytest.param(LOCAL, b"localhost:8081", b"http://localhost:3000", id="local-page"),
         pytest.param(NAMED, b"gpu-box:8081", None, id="network-name"),
         pytest.param(NAMED, b"gpu-box:8081", b"http://gpu-box:8081", id="same-origin"),
+        pytest.param(NAMED, b"llm.corp.example", None, id="any-name-with-a-key"),
+        pytest.param(OPEN, b"10.0.0.5:8081", None, id="open-address"),
+        pytest.param(OPEN, b"[fe80::1]:8081", None, id="open-ipv6"),
+        pytest.param(OPEN, b"forge:8081", b"http://forge:8081", id="open-container-name"),
+        pytest.param(OPEN, b"forge.ns.svc.cluster.local", None, id="open-cluster-name"),
+        pytest.param(CALLED, b"forge.example", b"https://forge.example", id="allowed-host"),
+        pytest.param(LET_IN, b"localhost:8081", b"https://app.example", id="let-in-page"),
+        pytest.param(ALL, b"localhost:8081", b"null", id="all-pages"),
     ],
 )
 def test_admitted(settings, host, origin):
@@ -50,6 +62,13 @@ def test_admitted(settings, host, origin):
         pytest.param(LOCAL, b"localhost", b"null", "Origin", id="sandboxed-page"),
         pytest.param(LOCAL, b"localhost", b"http://[", "Origin", id="unreadable"),
         pytest.param(NAMED, b"gpu-box:8081", b"https://evil.example", "Origin", id="network-foreign-page"),
+        pytest.param(OPEN, b"evil.example:8081", b"http://evil.example:8081", "Host", id="open-rebound-name"),
+        pytest.param(CALLED, b"evil.forge.example", None, "Host", id="part-of-an-allowed-host"),
+        pytest.param(
+            LET_IN, b"localhost", b"https://app.example.evil.example", "Origin", id="like-a-let-in-page"
+        ),
+        pytest.param(LET_IN, b"localhost", b"http://app.example", "Origin", id="let-in-page-without-tls"),
+        pytest.param(ALL, b"evil.example", b"null", "Host", id="all-pages-but-no-rebound-name"),
     ],
 )
 def test_refused(settings, host, origin, header):
@@ -83,6 +102,10 @@ def test_caller_credentials(headers, found):
     [
         pytest.param([(b"authorization", b"Bearer a"), (b"authorization", b"Bearer a")], id="repeated"),
         pytest.param([(b"authorization", b"Bearer a"), (b"x-api-key", b"b")], id="different"),
+        pytest.param([(b"authorization", b""), (b"authorization", b"Bearer a")], id="repeated-after-a-blank"),
+        pytest.param(
+            [(b"authorization", b"Bearer a"), (b"authorization", b"")], id="repeated-before-a-blank"
+        ),
     ],
 )
 def test_conflicting_credentials_never_show_values(headers):

@@ -1,5 +1,6 @@
 import pytest
 
+from forge.proxy.limits import Limits
 from forge.proxy.settings import Settings, SettingsError, is_loopback, mask_url, mount_root, with_port
 
 URL = "http://localhost:8080"
@@ -105,6 +106,34 @@ def test_is_loopback(host, expected):
         ),
         pytest.param({"backend_url": URL, "host": "0.0.0.0"}, "host", id="open-to-the-network"),
         pytest.param({"backend_url": URL, "backend_api_key": "k"}, "backend_api_key", id="key-for-everybody"),
+        pytest.param({"backend_url": URL, "host": "", "api_key": "k"}, "host", id="no-host"),
+        pytest.param({"backend_url": "http://127.0.0.1:8081/v1"}, "backend_url", id="itself"),
+        pytest.param(
+            {"backend_url": "http://[::1]:9", "port": 9, "host": "localhost"},
+            "backend_url",
+            id="itself-by-another-name",
+        ),
+        pytest.param(
+            {"backend_url": "http://localhost:9", "port": 9, "host": "0.0.0.0", "api_key": "k"},
+            "backend_url",
+            id="itself-everywhere",
+        ),
+        pytest.param(
+            {"backend_url": "https://gpu", "port": 443, "host": "gpu", "api_key": "k"},
+            "backend_url",
+            id="itself-by-default-port",
+        ),
+        pytest.param({"backend_url": URL, "cors_origins": ("example.com",)}, "cors_origins", id="no-origin"),
+        pytest.param(
+            {"backend_url": URL, "cors_origins": ("https://a.example/x",)},
+            "cors_origins",
+            id="more-than-an-origin",
+        ),
+        pytest.param({"backend_url": URL, "max_concurrent": 0}, "max_concurrent", id="nobody-at-once"),
+        pytest.param(
+            {"backend_url": URL, "max_concurrent": 2, "serialize": True}, "serialize", id="two-one-by-one"
+        ),
+        pytest.param({"backend_url": URL, "limits": Limits(queue=-1)}, "queue", id="limit"),
     ],
 )
 def test_check_names_the_setting_at_fault(fields, named):
@@ -121,6 +150,9 @@ def test_check_names_the_setting_at_fault(fields, named):
         pytest.param({"backend_url": URL, "host": "0.0.0.0", "api_key": "k"}, id="network-with-key"),
         pytest.param({"backend_url": URL, "backend_api_key": "k", "allow_anonymous": True}, id="anonymous"),
         pytest.param({"backend_url": "https://u:p@h/pfx/v1"}, id="credentials-in-url"),
+        pytest.param({"backend_url": "http://gpu:8081"}, id="the-same-port-elsewhere"),
+        pytest.param({"backend_url": "http://localhost:8080", "port": 0}, id="a-free-port"),
+        pytest.param({"backend_url": URL, "cors_origins": ("https://a.example", "*")}, id="origins"),
     ],
 )
 def test_check_accepts(fields):
@@ -185,6 +217,22 @@ def test_servers_that_can_be_started(fields):
     settings = Settings(**fields)
     settings.check()
     assert settings.managed
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"backend_url": URL}, None),
+        ({"backend_url": URL, "serialize": True}, 1),
+        ({"backend_url": URL, "max_concurrent": 3}, 3),
+        ({"backend": "llamaserver", "gguf": "m.gguf"}, 1),
+        ({"backend": "llamaserver", "gguf": "m.gguf", "serialize": False}, None),
+        ({"backend": "llamaserver", "gguf": "m.gguf", "max_concurrent": 4}, 4),
+        ({"backend": "embedded"}, 1),
+    ],
+)
+def test_how_many_reach_the_backend_at_once(fields, expected):
+    assert Settings(**fields).at_once == expected
 
 
 def test_repr_hides_keys():

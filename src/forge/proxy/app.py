@@ -12,9 +12,11 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from forge.proxy import count_tokens
 from forge.proxy.anthropic_door import AnthropicDoor
@@ -82,14 +84,28 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.gate = Gate(app.ungated, settings=service.settings, error_body=error_body, endpoints=doors)
+    settings = service.settings
+    gate = Gate(app.ungated, settings=settings, error_body=error_body, endpoints=doors)
+    app.gate = _opened_to(settings.cors_origins, gate) if settings.cors_origins else gate
     return app
+
+
+def _opened_to(origins: tuple[str, ...], gate: Gate) -> ASGIApp:
+    """The gate with answers that the pages of ``origins`` may read."""
+    return CORSMiddleware(
+        gate,
+        allow_origins=origins,
+        allow_methods=["GET", "HEAD", "POST"],
+        allow_headers=["*"],
+        expose_headers=["Retry-After"],
+        allow_private_network=True,
+    )
 
 
 class _GatedApp(Starlette):
     """The application with the gate before Starlette's own layers, which the doors do without."""
 
-    gate: Gate
+    gate: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one ASGI event through the gate."""

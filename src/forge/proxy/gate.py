@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
@@ -20,11 +22,17 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN_PATHS = frozenset({"/", "/forge/health", "/forge/ready"})
 """Paths that need no key, so that supervisors and clients can ask whether the proxy lives."""
 
+_SINGLE = frozenset({b"host", b"origin", b"content-type", b"content-encoding"})
+"""Headers of which two would mean two things."""
+_PSEUDONYM = re.compile("1\\.1 forge-[0-9a-f]{16}")
+_MOST_PROXIES = 8
+
 
 class Head(Struct, frozen=True):
     """What the routes need of a request's head.
 
-    ``credentials`` is what the backend may get. ``caller`` tells callers apart: their address, and their own key where they have one.
+    ``credentials`` is what the backend may get: the caller's, and the ``Via`` of this proxy. ``caller`` tells callers apart:
+    their address, and their own key where they have one.
     ``anthropic`` holds the headers by which a caller chooses a version and previews of Anthropic's API.
     """
 
@@ -47,6 +55,7 @@ class Gate:
         self._endpoints = endpoints
         self._error_body = error_body
         self._settings = settings
+        self._via = f"1.1 forge-{secrets.token_hex(8)}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Admit or answer one request; other ASGI events pass."""
@@ -68,7 +77,12 @@ class Gate:
     def _admit(self, scope: Scope) -> Head:
         headers = scope["headers"]
         named = dict(headers)
-        check_origin(self._settings, named.get(b"host"), named.get(b"origin"))
+        host = named.get(b"host")
+        if host is None and scope.get("http_version") == "1.1":
+            raise HttpError(400, "the request has no Host header", param="Host")
+        if len(named) != len(headers):
+            _refuse_repeated(headers)
+        check_origin(self._settings, host, named.get(b"origin"))
         encoding = named.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":
             raise HttpError(415, "compressed request bodies are not supported", param="Content-Encoding")
@@ -77,7 +91,31 @@ class Gate:
         found = caller_credentials(headers) if b"authorization" in named or b"x-api-key" in named else {}
         admitted = admit(self._settings, found)
         chosen = _chosen(headers) if b"anthropic-version" in named or b"anthropic-beta" in named else {}
-        return Head(admitted, named.get(b"content-length"), _caller(scope, admitted), chosen)
+        caller = _caller(scope, admitted)
+        admitted["Via"] = self._forwarded_by(named.get(b"via", b""))
+        return Head(admitted, named.get(b"content-length"), caller, chosen)
+
+    def _forwarded_by(self, via: bytes) -> str:
+        """The ``Via`` header for the backend, by which a proxy finds out that it is its own backend.
+
+        Raises:
+            HttpError: 508, this request came from here.
+        """
+        if not via:
+            return self._via
+        before = [entry.strip() for entry in via.decode("latin-1").split(",")]
+        ours = [entry for entry in before if _PSEUDONYM.fullmatch(entry)]
+        if self._via in ours or len(ours) >= _MOST_PROXIES:
+            raise HttpError(508, "the backend leads back to this proxy: check --backend-url", code="loop")
+        return ", ".join((*ours, self._via))
+
+
+def _refuse_repeated(headers: RawHeaders) -> None:
+    names = [name for name, _ in headers if name in _SINGLE]
+    for name in set(names):
+        if names.count(name) > 1:
+            shown = name.decode("ascii").title()
+            raise HttpError(400, f"the request has more than one {shown} header", param=shown)
 
 
 def _caller(scope: Scope, credentials: Mapping[str, str]) -> str:

@@ -115,8 +115,11 @@ class _Exchange:
     async def stream(self, receive: Receive, send: Send) -> None:
         """Answer with an event stream."""
         seconds = self._service.settings.limits.heartbeat_seconds
-        stream_to_client = EventStream(send, seconds, self._door.heartbeat)
-        async with stream_to_client as stream, cancelled_with_client(receive, stream_to_client.nudge):
+        heartbeat = self._door.heartbeat
+        async with (
+            EventStream(send, seconds, heartbeat) as stream,
+            cancelled_with_client(receive, stream.nudge),
+        ):
             try:
                 await self._served(self._forward_stream if self._forwards else self._guarded_stream, stream)
             except Exception as error:  # noqa: BLE001 - as above

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from forge.proxy.after_upgrade import AfterUpgrade
 from forge.proxy.error_response import error_type
 from forge.proxy.half_closed import HalfClosedWatch
 from forge.proxy.limits import Limits
@@ -21,6 +25,8 @@ from forge.proxy.limits import Limits
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
+_log = logging.getLogger("forge.proxy")
+_FRAMING = (b"content-length", b"transfer-encoding")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _VERSIONS = ("1.1", "1.0")
 _PIPELINED_AT_MOST = 4
@@ -144,7 +150,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
             self._head_at_most += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._parse(data)
         if not self._in_head or self.transport.is_closing():
             return
         if self._head_bytes > self.limits.header_bytes:
@@ -154,6 +161,18 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._begun and self._head_timer is None:
             # Most heads come whole, and need no timer.
             self._arm_head_timer()
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # Not taken (to h2c, say), as the RFC allows; the parser believes that the rest is of another protocol.
+            framing = [n + b": " + v for n, v in self.headers if n in _FRAMING]
+            self.parser = httptools.HttpRequestParser(AfterUpgrade(self))
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+            self._parse(b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", data[upgrade.args[0] :])))
+        except httptools.HttpParserError:
+            self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """A request starts (its first bytes are in the parser)."""
@@ -168,6 +187,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._count_head()
         if len(self.headers) > self.limits.header_count:
             self._refuse(431, "the request has too many headers")
+        if not self.url.startswith(b"/"):
+            self._take_authority()
         if self.parser.get_http_version() not in _VERSIONS:
             self._refuse(505, "this is a server for HTTP/1.1")
         self._in_head = self._begun = False
@@ -179,6 +200,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The next bytes on this connection are the head of another request."""
+        if self.parser.should_upgrade():
+            return  # its body is still to come: see _parse
         super().on_message_complete()
         self._in_head = True
         self._disarm_head_timer()
@@ -202,6 +225,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text is not used
         """Answer a request that cannot be parsed (or is refused unread), then close."""
         status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
+        _log.debug("answered %d to what is no request: %s", status, message)
         body = json.dumps(
             {"error": {"message": message, "type": error_type(status), "param": None, "code": None}}
         ).encode()
@@ -215,10 +239,6 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         self.transport.close()
 
-    def _unsupported_upgrade_warning(self) -> None:
-        # An upgrade (to h2c, say) is simply not taken, as the RFC allows; nothing is wrong with the request.
-        return
-
     def _count_head(self) -> None:
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.limits.header_bytes:
@@ -229,6 +249,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._begun and len(self.url) * 2 > size:
             return (414, "the request's target is too long")
         return (431, "the request's headers are too large")
+
+    def _take_authority(self) -> None:
+        """A target in absolute form says which host is meant, whatever the Host header says (RFC 9112, 3.2.2)."""
+        scheme, _, rest = self.url.partition(b"://")
+        if scheme.lower() in (b"http", b"https"):
+            authority = re.split(rb"[/?#]", rest, maxsplit=1)[0].rpartition(b"@")[2]
+            kept = [(name, value) for name, value in self.headers if name != b"host"]
+            self.headers[:] = [*kept, (b"host", authority)]
 
     def _refuse(self, status: int, message: str) -> NoReturn:
         self._refusal = (status, message)

@@ -41,4 +41,20 @@ LISTEN_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         is_flag=True,
         help="Serve callers without a key although --host or a backend key would demand one.",
     ),
+    option(
+        _LISTEN,
+        "--allowed-host",
+        "allowed_hosts",
+        multiple=True,
+        metavar="NAME",
+        help="A name by which clients may call the proxy (their Host header); repeatable.",
+    ),
+    option(
+        _LISTEN,
+        "--cors-origin",
+        "cors_origins",
+        multiple=True,
+        metavar="ORIGIN",
+        help="An origin whose web pages may use the proxy, https://example.com or *; repeatable. Default: none.",
+    ),
 )

@@ -1,46 +1,86 @@
 """Who may speak to the proxy: ``Host`` and ``Origin`` checks, and the callers' key.
 
 A web page in the user's browser can send requests to a loopback port. It cannot hide its ``Origin``, and a
-rebound DNS name shows in ``Host``; so both are looked at, and no CORS header is ever sent.
+rebound DNS name shows in ``Host``; so both are looked at, and no CORS header is sent unless an origin was let in.
 """
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from forge.errors import MultipleCredentialsError
 from forge.proxy.error_response import HttpError
 from forge.proxy.settings import Settings, is_loopback
 
+_LOCAL_SUFFIXES = (".local", ".localdomain", ".lan", ".internal", ".home.arpa", ".test")
+"""Reserved for, or only known in, local networks: no name server on the internet answers for them."""
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 def check_origin(settings: Settings, host: bytes | None, origin: bytes | None) -> None:
     """Refuse requests that a web page of another site could have made.
 
-    On a loopback bind, ``Host`` must name this machine. Everywhere, an ``Origin`` must be a page of this machine
-    or of the host that the request was sent to.
+    ``Host`` must be a name by which this machine is called, unless a callers' key keeps pages out that reached the proxy
+    by a rebound name. Everywhere, an ``Origin`` must be a page of this machine, of the host that the request was sent to,
+    or one that was let in.
 
     Raises:
         HttpError: 403, naming the header.
     """
     name = host_name(host)
-    if is_loopback(settings.host) and name is not None and not is_loopback(name) and name != settings.host:
+    if name is not None and not _is_our_name(settings, name):
         raise HttpError(
-            403, "the Host header does not name this machine", param="Host", code="host_not_allowed"
+            403,
+            "the Host header is no name of this machine (--allowed-host lets one in)",
+            param="Host",
+            code="host_not_allowed",
         )
     if origin is None:
         return
     source = _origin_host(origin)
-    if source is None or not (is_loopback(source) or (source == name and not is_loopback(settings.host))):
-        raise HttpError(
-            403,
-            "requests from web pages of other sites are refused",
-            param="Origin",
-            code="origin_not_allowed",
-        )
+    if source is not None and (
+        is_loopback(source)
+        or (source == name and not is_loopback(settings.host))
+        or source in settings.allowed_hosts
+    ):
+        return
+    if is_let_in(settings, origin):
+        return
+    raise HttpError(
+        403,
+        "requests from web pages of other sites are refused (--cors-origin lets one in)",
+        param="Origin",
+        code="origin_not_allowed",
+    )
+
+
+def is_let_in(settings: Settings, origin: bytes) -> bool:
+    """Whether pages of ``origin`` were let in by name."""
+    return bool(settings.cors_origins) and (
+        "*" in settings.cors_origins or origin.decode("latin-1").rstrip("/") in settings.cors_origins
+    )
+
+
+def _is_our_name(settings: Settings, name: str) -> bool:
+    if name == settings.host or name in settings.allowed_hosts or is_loopback(name):
+        return True
+    if is_loopback(settings.host):
+        return False
+    return settings.api_key is not None or not _is_public(name)
+
+
+@lru_cache(maxsize=256)
+def _is_public(name: str) -> bool:
+    """Whether anyone could make ``name`` mean this machine: neither an address nor a name of a local network."""
+    try:
+        ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return "." in name.rstrip(".") and not name.rstrip(".").endswith(_LOCAL_SUFFIXES)
+    return False
 
 
 def host_name(host: bytes | None) -> str | None:
@@ -71,6 +111,7 @@ def caller_credentials(headers: RawHeaders) -> dict[str, str]:
         HttpError: 400 for a value that no HTTP header may hold.
     """
     found: dict[str, str] = {}
+    seen: set[str] = set()
     for name, value in headers:
         if name not in (b"authorization", b"x-api-key"):
             continue
@@ -79,8 +120,9 @@ def caller_credentials(headers: RawHeaders) -> dict[str, str]:
             text = value.decode("ascii").strip()
         except UnicodeDecodeError:
             raise HttpError(400, f"the {slot} header holds characters outside ASCII", param=slot) from None
-        if slot in found:
+        if slot in seen:
             raise MultipleCredentialsError([slot, slot])
+        seen.add(slot)
         if text and text.lower() != "bearer":
             found[slot] = text
     if len(found) == 2 and token(found["authorization"]) != found["x-api-key"]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge.clients.backend import Backend
+from forge.clients.deadline import deadline
 from forge.core.capabilities import Capabilities
 from forge.errors import ForgeError
 from forge.proxy.app import create_app
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("forge.proxy")
 _PROBE_INTERVAL = 0.5
+_PROBE_SECONDS = 15.0
 
 
 class Runtime:
@@ -174,5 +176,5 @@ class Runtime:
     async def _probe(self) -> None:
         assert self._service is not None
         # A backend that only answers callers with a key, or comes up later, is asked again with the first request.
-        with contextlib.suppress(ForgeError, TimeoutError):
+        with contextlib.suppress(ForgeError, TimeoutError), deadline(_PROBE_SECONDS):
             self.capabilities = await self._service.backend.capabilities()

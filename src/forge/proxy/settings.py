@@ -22,6 +22,7 @@ CAPABILITIES = ("native", "prompt")
 BACKENDS = ("llamaserver", "llamafile", "ollama", "vllm", "openai", "anthropic", "embedded")
 PROMPTABLE = frozenset({"llamaserver", "llamafile", "openai", "embedded"})
 """Backends that can be told to have tools described in the prompt; the others find out by themselves."""
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 LOCAL_BACKENDS = frozenset({"embedded"})
 """Backends that Forge starts itself; they take no URL."""
 
@@ -69,6 +70,8 @@ class Settings:
     backend_api_key: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
     allow_anonymous: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
     wait: bool = False
     verbose: bool = False
     log_format: str = "text"
@@ -122,6 +125,15 @@ class Settings:
         self._check_choices()
         self._check_keys()
         self._check_exposure()
+
+    def _is_own_address(self) -> bool:
+        if self.backend_url is None or self.port == 0:
+            return False
+        parts = urlsplit(self.backend_url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        here = is_loopback(self.host) or self.host in _EVERYWHERE
+        there = is_loopback(parts.hostname or "") or parts.hostname in _EVERYWHERE
+        return port == self.port and ((here and there) or parts.hostname == self.host)
 
     def _check_backend(self) -> None:
         if self.backend is not None and self.backend not in BACKENDS:
@@ -183,6 +195,13 @@ class Settings:
                 raise SettingsError(f"{name} has a character that cannot stand in an HTTP header")
 
     def _check_exposure(self) -> None:
+        if not self.host:
+            raise SettingsError("host is empty; for every address of this machine it is 0.0.0.0 or ::")
+        for origin in self.cors_origins:
+            if origin != "*" and not _is_origin(origin):
+                raise SettingsError(f"cors_origins needs an origin like https://example.com, not {origin!r}")
+        if self._is_own_address():
+            raise SettingsError("backend_url is the address that the proxy itself listens on")
         # A key of the operator's, or a door to other machines, is not left open by accident.
         if self.api_key is not None or self.allow_anonymous:
             return
@@ -194,6 +213,14 @@ class Settings:
             raise ExposureError(
                 "backend_api_key would be spent by anyone who can reach the port: set an api_key for callers, or allow_anonymous"
             )
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc) and text == f"{parts.scheme}://{parts.netloc}"
 
 
 def check_url(url: str) -> None:
