@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from forge.core.events import CallDelta, Finish, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.events import BlockDelta, CallDelta, Finish, ReasoningDelta, Started, TextDelta, Usage
 from forge.core.request import Protocol
 from forge.errors import BackendError, MalformedOutputError, StreamError
 from forge.wire.anthropic import EventDecoder, decode_response
@@ -196,3 +196,51 @@ def test_what_is_no_answer(body, status):
     with pytest.raises(BackendError) as caught:
         decode_response(body)
     assert caught.value.status_code == status
+
+
+def other(value):
+    return BlockDelta(value, Protocol.ANTHROPIC)
+
+
+def test_blocks_of_the_servers_own_tools_come_whole():
+    result = {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"url": "https://x"}]}
+    deltas = feed(
+        start(),
+        block(0, "server_tool_use", id="s", name="web_search", input={}),
+        piece(0, "input_json_delta", partial_json='{"query": '),
+        piece(0, "input_json_delta", partial_json='"q"}'),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": result},
+        {"type": "content_block_stop", "index": 1},
+        *end("pause_turn"),
+    )
+
+    use = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}
+    assert [delta for delta in deltas if isinstance(delta, BlockDelta)] == [other(use), other(result)]
+
+
+def test_citations_stay_with_their_text():
+    cited = {"type": "citations_delta", "citation": {"cited_text": "x"}}
+    streamed = feed(
+        start(),
+        block(0, "text", text=""),
+        piece(0, "text_delta", text="a"),
+        {"type": "content_block_delta", "index": 0, "delta": cited},
+        {"type": "content_block_stop", "index": 0},
+        block(1, "text", text=""),
+        piece(1, "text_delta", text="b"),
+        *end(),
+    )
+    texts = [
+        {"type": "text", "text": "a", "citations": [cited["citation"]]},
+        {"type": "text", "text": "b", "citations": None},
+    ]
+    whole = decode_response(json.dumps({"content": texts, "stop_reason": "end_turn"}).encode())
+
+    for deltas in (streamed, whole):
+        assert [delta for delta in deltas if isinstance(delta, BlockDelta | TextDelta)] == [
+            TextDelta("a"),
+            other(cited),
+            other({"type": "content_block_stop"}),
+            TextDelta("b"),
+        ]

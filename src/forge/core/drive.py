@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 from forge.clients.backend import Backend
 from forge.core.events import (
     GUARD_FAILED,
+    BlockDelta,
     CallReady,
     Delta,
     Finish,
@@ -26,7 +27,7 @@ from forge.errors import ForgeError, StreamError
 
 logger = logging.getLogger(__name__)
 
-Visible: TypeAlias = TextDelta | ReasoningDelta | CallReady | Retrying | Finished
+Visible: TypeAlias = TextDelta | ReasoningDelta | BlockDelta | CallReady | Retrying | Finished
 
 
 def new_call_id() -> str:

@@ -1,7 +1,7 @@
 """Events of a model turn.
 
 A client decodes a backend's answer, streamed or whole, into *deltas*. The engine turns deltas into *outputs*
-for whoever drives it (proxy, runner, middleware). ``TextDelta`` and ``ReasoningDelta`` are both.
+for whoever drives it (proxy, runner, middleware). ``TextDelta``, ``ReasoningDelta`` and ``BlockDelta`` are both.
 """
 
 from __future__ import annotations
@@ -47,6 +47,17 @@ class ReasoningDelta(Struct, frozen=True, tag="reasoning"):
     redacted: str = ""
 
 
+class BlockDelta(Struct, frozen=True, tag="block"):
+    """A part of the answer that only its own ``protocol`` has a form for, decoded; other doors leave it out.
+
+    Of Anthropic's: a whole content block (of a tool that the server runs), a ``citations_delta`` for the text
+    before it, or ``content_block_stop`` where one text ends and another begins.
+    """
+
+    value: dict[str, Any]
+    protocol: Protocol
+
+
 class CallDelta(Struct, frozen=True, kw_only=True, tag="call"):
     """A piece of a structured call. Pieces of one call share ``index``; ``arguments`` is a piece of JSON text."""
 
@@ -79,7 +90,7 @@ class Finish(Struct, frozen=True, kw_only=True, tag="finish"):
     protocol: Protocol = Protocol.OPENAI
 
 
-Delta: TypeAlias = Started | TextDelta | ReasoningDelta | CallDelta | Usage | Finish
+Delta: TypeAlias = Started | TextDelta | ReasoningDelta | BlockDelta | CallDelta | Usage | Finish
 
 
 class Send(Struct, frozen=True, kw_only=True, tag="send"):
@@ -143,4 +154,4 @@ class Finished(Struct, frozen=True, kw_only=True, tag="finished"):
         return self.body if self.protocol is protocol else None
 
 
-Output: TypeAlias = Send | TextDelta | ReasoningDelta | CallReady | Retrying | Finished
+Output: TypeAlias = Send | TextDelta | ReasoningDelta | BlockDelta | CallReady | Retrying | Finished

@@ -61,6 +61,8 @@ class Answer:
         self.raw_text: list[str] = []
         self.respond = self.constrained.respond if self.constrained else WrittenRespond()
         self.thinks = False
+        self.has_blocks = False
+        """Whether it has parts that only the backend's protocol knows: without text it is still not empty."""
         self.signed: list[Reasoning] = []
         """Signed blocks of thinking, up to the first that follows a text: with these the answer began."""
         self._block: list[str] = []

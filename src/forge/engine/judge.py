@@ -22,7 +22,7 @@ from forge.schema.check import CallFinding
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
-_WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation"})
+_WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation", "pause_turn"})
 """Finish reasons by which a backend says that it will not answer: asking again would be arguing with it."""
 
 
@@ -141,6 +141,8 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
         trust_text=rules.trust_text,
         nudge_announcements=rules.nudge_announcements,
     )
+    if fault is not None and fault.reason == "empty" and answer.has_blocks:
+        return Verdict(accepted=True, reason="accepted")
     if fault is None or (cut and (not rules.must_call or level > 1 or fault.reason == "cut_off")):
         # The same limit would cut the next attempt as well.
         return Verdict(accepted=True, reason="accepted")

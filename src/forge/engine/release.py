@@ -10,7 +10,7 @@ the two would lose it.
 
 from __future__ import annotations
 
-from forge.core.events import Output, ReasoningDelta, TextDelta
+from forge.core.events import BlockDelta, Output, ReasoningDelta, TextDelta
 from forge.engine.respond import MessageReader
 
 
@@ -23,7 +23,7 @@ class Release:
         self._attempt = 0
         self._shown: list[str] = []
         self._held: list[TextDelta] = []
-        self._held_reasoning: list[ReasoningDelta] = []
+        self._held_reasoning: list[ReasoningDelta | BlockDelta] = []
         self._held_of_first: list[TextDelta] = []
         self._message = MessageReader()
         self._separate = False
@@ -69,6 +69,14 @@ class Release:
             self._written.append(delta.text)
         if not self._shows_reasoning:
             return []
+        if self._attempt > 1:
+            self._held_reasoning.append(delta)
+            return []
+        self._not_handed_over.append(delta)
+        return [delta]
+
+    def block(self, delta: BlockDelta) -> list[Output]:
+        """A part that only the backend's protocol knows: shown when thinking would be."""
         if self._attempt > 1:
             self._held_reasoning.append(delta)
             return []

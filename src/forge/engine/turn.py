@@ -17,6 +17,7 @@ import msgspec
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
     GUARD_FAILED,
+    BlockDelta,
     CallDelta,
     CallReady,
     Delta,
@@ -166,6 +167,9 @@ class Turn:
             if self._plan.respond_injected and call.name == RESPOND_TOOL_NAME:
                 return self._release.message(delta.arguments)
             return []
+        if isinstance(delta, BlockDelta):
+            answer.has_blocks = True
+            return self._release.block(delta)
         assert isinstance(delta, Finish)
         answer.finish = delta
         if not self._plan.guards:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 
-from forge.core.events import CallReady, Finished, ReasoningDelta, Started
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started
 from forge.core.request import Protocol, Request
 from forge.proxy.door import Door, Progress, Reply, Visible, readable
 from forge.proxy.error_response import Failure
@@ -113,4 +113,6 @@ def _piece(encoder: EventEncoder, output: Visible) -> bytes:
         return encoder.call(output)
     if isinstance(output, ReasoningDelta):
         return encoder.reasoning(output)
+    if isinstance(output, BlockDelta):
+        return encoder.block(output)
     return encoder.text(output)

@@ -10,14 +10,15 @@ from abc import ABC, abstractmethod
 from typing import Protocol, TypeAlias
 
 from forge.core.drive import new_call_id
-from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started, TextDelta
 from forge.core.request import Protocol as Wire
 from forge.core.request import Request
 from forge.errors import RequestError
 from forge.proxy.error_response import Failure
 from forge.proxy.stream import HEARTBEAT
 
-Visible: TypeAlias = TextDelta | ReasoningDelta | CallReady
+Visible: TypeAlias = TextDelta | ReasoningDelta | BlockDelta | CallReady
+"""What an encoder gets. A ``BlockDelta`` of another protocol than its own gives nothing."""
 
 
 class Progress(Protocol):

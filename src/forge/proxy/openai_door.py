@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from forge.core.events import CallReady, Finished, ReasoningDelta, Started
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started
 from forge.core.request import Protocol, Request
 from forge.proxy.door import Door, Progress, Reply, Visible, readable
 from forge.proxy.error_response import Failure
@@ -93,6 +93,8 @@ class _OpenAIReply(Reply):
             return encoder.call(self._calls - 1, output)
         if isinstance(output, ReasoningDelta):
             return encoder.reasoning(output)
+        if isinstance(output, BlockDelta):
+            return b""
         return encoder.text(output)
 
     def _begin(self, started: Started | None) -> ChunkEncoder:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Raw, Struct
 
-from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
 from forge.core.request import Protocol
 from forge.wire.anthropic_ids import fit_call_id
 from forge.wire.arguments import object_arguments
@@ -104,6 +104,15 @@ class EventEncoder:
             sent += self._delta(piece) + self._close()
         return sent
 
+    def block(self, delta: BlockDelta) -> bytes:
+        """What only this API has: a whole block, a citation of the text that is open, or that text's end."""
+        kind = delta.value.get("type")
+        if kind == "content_block_stop":
+            return self._close()
+        if kind == "citations_delta":
+            return self._delta(delta.value) if self._open == "text" else b""
+        return self._close() + self._block(delta.value) + self._close()
+
     def call(self, call: CallReady) -> bytes:
         """A whole call: its block, its input in one piece, its end."""
         block = {"type": "tool_use", "id": fit_call_id(call.id), "name": call.name, "input": {}}
@@ -146,7 +155,7 @@ class MessageBuilder:
         self._field = ""
         self._pieces: list[str] = []
 
-    def add(self, output: TextDelta | ReasoningDelta | CallReady) -> None:
+    def add(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> None:
         """Take the next output."""
         if isinstance(output, CallReady):
             # What broke a schema may be passed on, what is no object may not: the API has no form for it.
@@ -155,6 +164,8 @@ class MessageBuilder:
             self._append(call)
         elif isinstance(output, TextDelta):
             self._add("text", output.text)
+        elif isinstance(output, BlockDelta):
+            self._add_block(output.value)
         elif output.redacted:
             self._append({"type": "redacted_thinking", "data": output.redacted})
         else:
@@ -177,6 +188,15 @@ class MessageBuilder:
         if signature:
             self._blocks[-1]["signature"] = signature
             self._close()
+
+    def _add_block(self, value: dict[str, Any]) -> None:
+        kind = value.get("type")
+        if kind == "content_block_stop":
+            self._close()
+        elif kind != "citations_delta":
+            self._append(value)
+        elif self._field == "text":
+            self._blocks[-1].setdefault("citations", []).append(value.get("citation"))
 
     def _append(self, block: dict[str, Any]) -> None:
         self._close()

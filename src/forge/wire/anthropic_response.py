@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from forge.core.events import CallDelta, Delta, Finish, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.events import BlockDelta, CallDelta, Delta, Finish, ReasoningDelta, Started, TextDelta, Usage
 from forge.core.request import Protocol
 from forge.errors import BackendError, StreamError
 from forge.wire.backend_errors import error_from_answer
@@ -54,6 +54,9 @@ class EventDecoder:
         self._calls: dict[int, int] = {}
         self._started_calls = 0
         self._unwritten: dict[int, Any] = {}
+        self._others: dict[int, tuple[dict[str, Any], list[str]]] = {}
+        """Open blocks of the server's own tools, with the pieces of their input."""
+        self._in_text = False
         self._counts: dict[str, int] = {}
         self._usage: dict[str, Any] = {}
         self._reason: str | None = None
@@ -99,7 +102,7 @@ class EventDecoder:
         if not self.done:
             raise StreamError("the backend's stream ended before the answer was finished")
         deltas: list[Delta] = []
-        for index in list(self._unwritten):
+        for index in (*self._unwritten, *self._others):
             deltas += self._stop(index)
         if self._counts:
             deltas.append(self._counted())
@@ -137,11 +140,29 @@ class EventDecoder:
             name = well_formed(name) if isinstance(name, str) else ""
             return [*deltas, CallDelta(index=number, id=_str(block.get("id")), name=name)]
         if kind == "text":
-            return _text(block.get("text"))
+            return self._text_block(block)
+        self._in_text = False
         if kind == "thinking":
             return _thinking(block.get("thinking"), block.get("signature"))
-        data = block.get("data") if kind == "redacted_thinking" else None
-        return [ReasoningDelta("", redacted=data)] if isinstance(data, str) and data else []
+        if kind == "redacted_thinking":
+            data = block.get("data")
+            return [ReasoningDelta("", redacted=data)] if isinstance(data, str) and data else []
+        if isinstance(kind, str):
+            self._others[index] = (block, [])
+        return []
+
+    def _text_block(self, block: dict[str, Any]) -> list[Delta]:
+        deltas: list[Delta] = []
+        if self._in_text:
+            # Citations belong to one text of several.
+            deltas.append(BlockDelta({"type": "content_block_stop"}, Protocol.ANTHROPIC))
+        self._in_text = True
+        deltas += _text(block.get("text"))
+        citations = block.get("citations")
+        for citation in citations if isinstance(citations, list) else ():
+            piece = {"type": "citations_delta", "citation": citation}
+            deltas.append(BlockDelta(piece, Protocol.ANTHROPIC))
+        return deltas
 
     def _piece(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         kind = delta.get("type")
@@ -156,9 +177,15 @@ class EventDecoder:
             if isinstance(piece, str) and piece:
                 self._unwritten.pop(index, None)
                 return [CallDelta(index=self._calls[index], arguments=well_formed(piece))]
+        elif kind == "input_json_delta" and index in self._others:
+            self._others[index][1].append(str(delta.get("partial_json") or ""))
+        elif kind == "citations_delta":
+            return [BlockDelta(delta, Protocol.ANTHROPIC)]
         return []
 
     def _stop(self, index: int) -> list[Delta]:
+        if index in self._others:
+            return [_other(*self._others.pop(index))]
         given = self._unwritten.pop(index, None)
         if given is None:
             return []
@@ -225,6 +252,17 @@ def _as_events(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"type": "content_block_stop", "index": index}
     yield {"type": "message_delta", "delta": answer}
     yield {"type": "message_stop"}
+
+
+def _other(block: dict[str, Any], pieces: list[str]) -> Delta:
+    """A block that nothing here is made of, whole."""
+    written = "".join(pieces)
+    if written:
+        try:
+            block = {**block, "input": loads(written)}
+        except ValueError:
+            block = {**block, "input": {}}
+    return BlockDelta(block, Protocol.ANTHROPIC)
 
 
 def _text(text: Any) -> list[Delta]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from forge.core.request import ChatMessage, Opaque, Part, Protocol, Reasoning, Request, Text, Tool
+from forge.core.request import ChatMessage, Opaque, Part, Protocol, Reasoning, Request, Result, Text, Tool
 from forge.wire.anthropic_ids import original_id
 from forge.wire.anthropic_media import openai_parts
 from forge.wire.anthropic_thinking import ThinkingMeans, thinking_fields, wish_of
@@ -132,6 +132,9 @@ def _parts(part: Part, role: str, lost: set[str]) -> list[Part]:
         return [Reasoning(part.text)] if part.text else []
     if isinstance(part, Opaque):
         return openai_parts(part.raw, lost)
+    if isinstance(part, Result) and part.is_error and not part.content.lower().startswith("error"):
+        # Chat completions have no mark for it: the text has to say so.
+        part = msgspec.structs.replace(part, content=f"Error: {part.content}")
     return [original_id(part)]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from forge.core.events import CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
 from forge.wire.json_text import dumps
 from forge.wire.openai_request import REASONING_FIELDS
 
@@ -106,14 +106,14 @@ class AnswerBuilder:
         self._message: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
 
-    def add(self, output: TextDelta | ReasoningDelta | CallReady) -> None:
+    def add(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> None:
         """Take the next output."""
         if isinstance(output, CallReady):
             self._calls.append(output)
         elif isinstance(output, ReasoningDelta):
             if output.text:
                 self._reasoning.setdefault(output.field, []).append(output.text)
-        else:
+        elif isinstance(output, TextDelta):
             self._text.append(output.text)
             for name, value in (output.extra or {}).items():
                 if name == "delta":

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from forge.core.events import CallReady, Finished, ReasoningDelta, TextDelta
+from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, TextDelta
 from forge.core.request import Reasoning
 from forge.wire.json_text import dumps
 from forge.wire.openai_emit import Identity
@@ -101,13 +101,13 @@ class ResponseEncoder:
             "response.in_progress", {"response": Raw(started)}
         )
 
-    def push(self, output: TextDelta | ReasoningDelta | CallReady) -> bytes:
+    def push(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> bytes:
         """The events of one output."""
         if isinstance(output, CallReady):
             return self._close() + self._call(output)
         if isinstance(output, ReasoningDelta):
             return self._reasoning(output)
-        return self._text(output)
+        return self._text(output) if isinstance(output, TextDelta) else b""
 
     def finish(self, finished: Finished, completed_at: int) -> bytes:
         """The last events."""
