@@ -87,6 +87,13 @@ class Answer:
         self.segments.extend(segments)
         return segments
 
+    def feed_block(self) -> tuple[Segment, ...]:
+        """A part of another kind stands between two texts: return what was still held back of the first."""
+        self.has_blocks = True
+        segments = self.end_text() if self._scanner is not self.constrained else ()
+        self._scanner = self.constrained
+        return segments
+
     def feed_reasoning(self, delta: ReasoningDelta) -> None:
         """Take a piece of thinking; only signed blocks are kept, since nobody asks for the others again."""
         self.thinks = True

@@ -168,8 +168,7 @@ class Turn:
                 return self._release.message(delta.arguments)
             return []
         if isinstance(delta, BlockDelta):
-            answer.has_blocks = True
-            return self._release.block(delta)
+            return self._segments(answer, answer.feed_block()) + self._release.block(delta)
         assert isinstance(delta, Finish)
         answer.finish = delta
         if not self._plan.guards:
