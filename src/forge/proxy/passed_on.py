@@ -134,7 +134,7 @@ class _Forwarded:
 
     async def _stream(self, exchange: _Exchange, report: Report, receive: Receive) -> None:
         seconds = self._service.settings.limits.heartbeat_seconds
-        async with EventStream(report.send, seconds) as stream, cancelled_with_client(receive):
+        async with EventStream(report.send, seconds) as stream, cancelled_with_client(receive, stream.nudge):
             try:
                 await served(self._service, exchange.caller, exchange.stream, stream)
             except Exception as error:  # noqa: BLE001 - as above
