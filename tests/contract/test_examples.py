@@ -50,6 +50,7 @@ CASES = {
         ],
         ["tool_calls\n", '"days": 2'],
     ),
+    "mounted": ([whole_text("Good day.")], ["a service of its own\nGood day."]),
     "mcp_tools": (
         [whole_call("server_add", '{"a": 19, "b": "23"}'), whole_call("respond", '{"message": "It is 42."}')],
         ["tools: server_add, server_greet, server_fail", "It is 42.", "used: server_add, respond"],

@@ -12,6 +12,7 @@ from forge.core.reasoning import ReasoningReplay
 from forge.engine.policy import TextPolicy
 from forge.proxy.lifecycle import loop_factory, why
 from forge.proxy.limits import Limits
+from forge.proxy.python_options import settings_from
 from forge.proxy.runtime import Runtime
 from forge.proxy.settings import Settings
 
@@ -36,6 +37,7 @@ class ProxyServer:
         extra_flags: more words for its command line.
         host: address to listen on.
         port: port to listen on; 0 takes a free one (see :attr:`url` after ``start``).
+        serialize: let one request at a time reach the backend; None does so where Forge starts it.
         max_retries: corrections of a failed answer.
         max_tool_errors: corrections of invalid arguments.
         rescue_enabled: whether calls written as text become calls.
@@ -48,6 +50,8 @@ class ProxyServer:
         constrain: whether the last attempt may be constrained to the tools' schemas.
         api_key: the key that callers must send.
         allow_anonymous: serve callers without a key where one would be required.
+        max_concurrent: let so many requests at a time reach the backend.
+        limits: bounds on what clients can make the proxy hold or wait for.
 
     Raises:
         ValueError: an argument is out of range or contradicts another.
@@ -66,6 +70,7 @@ class ProxyServer:
         extra_flags: Sequence[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 8081,
+        serialize: bool | None = None,
         max_retries: int = 3,
         max_tool_errors: int = 2,
         rescue_enabled: bool = True,
@@ -79,11 +84,12 @@ class ProxyServer:
         constrain: bool = True,
         api_key: str | None = None,
         allow_anonymous: bool = False,
+        max_concurrent: int | None = None,
         limits: Limits | None = None,
     ) -> None:
         given = dict(locals())  # first of all: the parameters, which are settings of the same names
         del given["self"]
-        self._settings = _settings(given)
+        self._settings = settings_from(given)
         self._settings.check()
         self._lock = threading.Lock()
         self._running: _Running | None = None
@@ -122,22 +128,6 @@ class ProxyServer:
 
     def __exit__(self, *exc_info: object) -> None:
         self.stop()
-
-
-def _settings(given: dict[str, Any]) -> Settings:
-    """The constructor's arguments as settings."""
-    fields = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__}
-    for name in ("gguf", "model_path"):
-        fields[name] = str(given[name]) if given[name] is not None else None
-    return Settings(
-        **fields
-        | {
-            "extra_flags": tuple(given["extra_flags"] or ()),
-            "rescue": given["rescue_enabled"],
-            "backend_api_key": (given["backend_api_key"] or "").strip() or None,
-            "limits": given["limits"] or Limits(),
-        }
-    )
 
 
 class _Running:

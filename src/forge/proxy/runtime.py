@@ -89,6 +89,24 @@ class Runtime:
         """
         # The port comes first: it is the cheapest thing that can fail.
         self._listener = bind(self.settings.host, self.settings.port)
+        service = await self.connect()
+        self._server = HTTPServer(
+            create_app(service), self._listener, self.settings.limits, service.closing.end
+        )
+        if require_backend:
+            await self._find_backend(service.courier, on_waiting)
+            if (oddity := await service.courier.oddity()) is not None:
+                # Not refused: some servers have that page only for callers with a key, or not at all.
+                _log.warning("%s", oddity)
+        await self._probe()
+
+    async def connect(self) -> Service:
+        """Bring up the backend where that is Forge's to do, and make what speaks to it; no port is taken.
+
+        Raises:
+            EmbeddedModelError: the embedded server or its model is not installed.
+            ServerStartError: the server that Forge starts did not come up.
+        """
         url = await self._backend_address()
         courier = Courier(url, self.settings)
         backend = make_backend(self.settings, url)
@@ -101,14 +119,7 @@ class Runtime:
         self._service.usage.managed_window = (
             self.embedded.context_length if self.embedded is not None else self._budget
         )
-        app = create_app(self._service)
-        self._server = HTTPServer(app, self._listener, self.settings.limits, self._service.closing.end)
-        if require_backend:
-            await self._find_backend(courier, on_waiting)
-            if (oddity := await courier.oddity()) is not None:
-                # Not refused: some servers have that page only for callers with a key, or not at all.
-                _log.warning("%s", oddity)
-        await self._probe()
+        return self._service
 
     async def serve(self, on_started: Callable[[], None]) -> None:
         """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken."""
