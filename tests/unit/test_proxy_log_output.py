@@ -31,6 +31,12 @@ def test_a_json_line_holds_the_message_and_what_the_record_adds():
     assert entry["time"].endswith("+00:00")
 
 
+def test_each_line_says_its_own_time():
+    formatter = TextFormatter()
+    lines = [formatter.format(record("x", created=float(second))) for second in (0, 1, 61)]
+    assert len({line.partition(" ")[0] for line in lines}) == 3
+
+
 @pytest.mark.parametrize("formatter", [TextFormatter, JsonFormatter])
 def test_keys_are_masked_in_messages_and_tracebacks(formatter):
     error = ValueError("key s3cret-key")

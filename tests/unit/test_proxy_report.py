@@ -57,6 +57,19 @@ async def test_the_answer_carries_the_id_of_its_line(caplog):
     assert report.last_usage.prompt_tokens == 15
 
 
+async def test_any_formatter_can_write_the_line(caplog):
+    report = Report("/v1/chat/completions", Client())
+    with caplog.at_level(logging.INFO, "forge.proxy"):
+        await answered(report)
+        report.write()
+    style = "%(asctime)s %(name)s %(process)d %(thread)d %(threadName)s %(filename)s:%(lineno)d %(funcName)s %(message)s"
+    assert report.id in logging.Formatter(style).format(caplog.records[0])
+
+
+async def test_ids_differ():
+    assert len({Report("/", Client()).id for _ in range(100)}) == 100
+
+
 async def test_a_failure_is_one_warning_and_what_it_quotes_stays_quoted(caplog):
     report = Report("/v1/chat/completions", Client())
     report.model = "x\nforged line"

@@ -6,9 +6,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from forge.core.events import Usage
 from forge.wire.openai import read_usage
+
+
+class _Document(Struct):
+    """Of an answer, an event, or the message or response in one: what may hold counts. All else is skipped over."""
+
+    usage: Any = None
+    timings: Any = None
+    message: Any = None
+    response: Any = None
+
+
+_decode = msgspec.json.Decoder(_Document).decode
 
 
 def spent(first: bytes, last: bytes = b"") -> Usage | None:
@@ -21,8 +34,8 @@ def spent(first: bytes, last: bytes = b"") -> Usage | None:
     timings: dict[str, Any] = {}
     for document in _documents(first, last):
         counts |= _usage_of(document)
-        if isinstance(found := document.get("timings"), dict):
-            timings = found
+        if isinstance(document.timings, dict):
+            timings = document.timings
     if "prompt_tokens" in counts:
         return read_usage(counts)
     if "input_tokens" in counts:
@@ -37,7 +50,7 @@ def spent(first: bytes, last: bytes = b"") -> Usage | None:
     return None
 
 
-def _documents(first: bytes, last: bytes) -> Iterator[dict[str, Any]]:
+def _documents(first: bytes, last: bytes) -> Iterator[_Document]:
     if first.lstrip()[:1] == b"{":
         yield from _decoded(first + last)
         return
@@ -47,22 +60,23 @@ def _documents(first: bytes, last: bytes) -> Iterator[dict[str, Any]]:
                 yield from _decoded(line[5:])
 
 
-def _decoded(data: bytes) -> Iterator[dict[str, Any]]:
+def _decoded(data: bytes) -> Iterator[_Document]:
     try:
-        value = msgspec.json.decode(data)
+        yield _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return  # cut where the kept part begins or ends
-    if isinstance(value, dict):
-        yield value
+        return  # cut where the kept part begins or ends, or no object
 
 
-def _usage_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def _usage_of(document: _Document) -> dict[str, Any]:
     """The usage object of a document, or of the message or response in an event."""
-    for holder in (document, document.get("message"), document.get("response")):
-        usage = holder.get("usage") if isinstance(holder, dict) else None
+    for usage in (document.usage, _in(document.message), _in(document.response)):
         if isinstance(usage, dict):
             return {name: value for name, value in usage.items() if value is not None}
     return {}
+
+
+def _in(holder: Any) -> Any:
+    return holder.get("usage") if isinstance(holder, dict) else None
 
 
 def _read_input_output(counts: Mapping[str, Any]) -> Usage:

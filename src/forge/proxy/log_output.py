@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -38,15 +39,21 @@ class TextFormatter(_Safe):
     """``12:00:00 [forge.proxy] INFO: message``; a traceback follows on lines of its own."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        super().__init__("%(asctime)s [%(name)s] %(levelname)s: %(message)s", "%H:%M:%S", secrets=secrets)
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """The line without its traceback, in one line."""
-        return _CONTROL.sub(_escaped, super().formatMessage(record))
+        super().__init__(secrets=secrets)
+        self._second = -1
+        self._shown = ""
 
     def format(self, record: logging.LogRecord) -> str:
         """The whole entry."""
-        return self.masked(super().format(record))
+        second = int(record.created)
+        if second != self._second:
+            self._second, self._shown = second, time.strftime("%H:%M:%S", time.localtime(second))
+        entry = f"{self._shown} [{record.name}] {record.levelname}: {record.getMessage()}"
+        if not entry.isprintable():
+            entry = _CONTROL.sub(_escaped, entry)
+        if record.exc_info:
+            entry = f"{entry}\n{self.formatException(record.exc_info)}"
+        return self.masked(entry)
 
 
 class JsonFormatter(_Safe):

@@ -7,8 +7,11 @@ the answer its ``x-request-id``.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
+import threading
 import time
+from itertools import count
 from typing import Any, Final
 
 from forge.core.events import Finished, Retrying, Usage
@@ -19,8 +22,34 @@ from forge.proxy.error_response import Failure
 
 _log = logging.getLogger("forge.proxy")
 _EXPECTED: Final = (ForgeError, TimeoutError)
+_THIS_PROCESS: Final = secrets.token_hex(4)
+_numbers: Final = count(1)
 _KEPT_BYTES: Final = 8 * 1024
 """Of the beginning and of the end of a forwarded stream; its usage is in one of them."""
+
+
+_RECORD: Final = vars(logging.LogRecord(_log.name, logging.INFO, __file__, 0, "", None, None, "write"))
+
+
+class RequestLine(logging.LogRecord):
+    """The entry of one request in the log; ``fields`` is what it says, by name.
+
+    ``LogRecord`` finds out file, thread and process of each entry anew, which costs more than all else about it.
+    """
+
+    def __init__(self, level: int, line: str, fields: dict[str, Any]) -> None:
+        now = time.time()
+        self.__dict__.update(
+            _RECORD,
+            levelno=level,
+            levelname=logging.getLevelName(level),
+            msg=line,
+            created=now,
+            msecs=now % 1 * 1000,
+            process=os.getpid(),
+            thread=threading.get_ident(),
+            fields=fields,
+        )
 
 
 class Report:
@@ -31,6 +60,7 @@ class Report:
         "_first",
         "_last",
         "_send",
+        "_spent",
         "delivered",
         "failure",
         "finished",
@@ -44,7 +74,7 @@ class Report:
     )
 
     def __init__(self, path: str, send: Send) -> None:
-        self.id = f"req_{secrets.token_hex(8)}"
+        self.id = f"req_{_THIS_PROCESS}{next(_numbers):08x}"
         self.path = path
         self.model: str | None = None
         self.stream = False
@@ -59,6 +89,7 @@ class Report:
         self._began = time.monotonic()
         self._first = b""
         self._last = b""
+        self._spent: Usage | None = None
 
     async def send(self, message: Message) -> None:
         """Send one ASGI message on, and remember what it says."""
@@ -95,7 +126,9 @@ class Report:
         """Tokens of the whole request."""
         if self.finished is not None:
             return self.finished.usage
-        return spent(self._first, self._last) if self.forwarded else None
+        if self._spent is None and self.forwarded:
+            self._spent = spent(self._first, self._last)
+        return self._spent
 
     @property
     def last_usage(self) -> Usage | None:
@@ -109,29 +142,21 @@ class Report:
         level = logging.INFO if self.failure is None else logging.WARNING
         if not _log.isEnabledFor(level):
             return
-        fields = self._fields()
+        seconds = round(time.monotonic() - self._began, 3)
+        outcome = "" if self.delivered or self.failure is not None else "client went away"
+        details = self._details()
+        fields = {"request": self.id, "path": self.path, "status": self.status, **details}
+        if outcome:
+            fields["outcome"] = outcome
+        fields["seconds"] = seconds
         # repr: what a client or a backend wrote must not look like a part of the line.
-        line = " ".join(
-            f"{name}={value!r}" if isinstance(value, str) else f"{name}={value}"
-            for name, value in fields.items()
-            if name not in ("request", "path", "status", "outcome", "seconds")
-        )
-        what = self.status or fields.get("outcome")
-        _log.log(
-            level,
-            "%s %s %s %s %.2fs",
-            self.id,
-            self.path,
-            what,
-            line,
-            fields["seconds"],
-            extra={"fields": fields},
-        )
+        shown = " ".join([f"{name}={value!r}" for name, value in details.items()])
+        line = f"{self.id} {self.path} {self.status or outcome} {shown} {seconds:.2f}s"
+        _log.handle(RequestLine(level, line, fields))
 
-    def _fields(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         usage, finished = self.usage, self.finished
-        fields: dict[str, Any] = {"request": self.id, "path": self.path, "status": self.status}
-        fields |= {"model": self.served_model, "stream": self.stream}
+        fields: dict[str, Any] = {"model": self.served_model, "stream": self.stream}
         if finished is not None:
             fields["attempts"] = len(finished.attempts)
             fields["repairs"] = sum(len(attempt.fixes) for attempt in finished.attempts)
@@ -142,11 +167,9 @@ class Report:
             fields["cached_tokens"] = usage.cached_tokens
         if self.failure is not None:
             fields["error"] = self.failure.message
-        elif not self.delivered:
-            fields["outcome"] = "client went away"
-            if self.status:
-                fields["error"] = "the client went away"
-        return {**fields, "seconds": round(time.monotonic() - self._began, 3)}
+        elif not self.delivered and self.status:
+            fields["error"] = "the client went away"
+        return fields
 
     def _keep(self, piece: bytes) -> None:
         if not self.stream:

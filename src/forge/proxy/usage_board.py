@@ -7,12 +7,14 @@ that work for another one do not, since nobody looks at their context.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from forge.clients.anthropic import AnthropicClient
 from forge.clients.backend import Backend
@@ -27,8 +29,31 @@ _OF_ANOTHER_AGENT: Final = frozenset({b"x-claude-code-agent-id", b"x-claude-code
 _SAY_THEIR_WINDOW: Final = frozenset({"llamaserver", "llamafile", "vllm"})
 
 
+class _Served(Struct, frozen=True):
+    """What is published of one request; written out when somebody asks, since few ever do."""
+
+    tokens: int
+    window: int
+    window_source: str
+    model: str
+    at: float
+    session: dict[str, Any] | None
+
+    def document(self) -> dict[str, Any]:
+        observed = datetime.fromtimestamp(self.at, UTC).isoformat(timespec="microseconds")
+        document = {
+            "current_usage_tokens": self.tokens,
+            "context_window_tokens": self.window,
+            "usage_percent": self.tokens / self.window * 100,
+            "model": self.model,
+            "context_window_source": self.window_source,
+            "observed_at": observed.replace("+00:00", "Z"),
+        }
+        return document if self.session is None else {**document, "session": self.session}
+
+
 class UsageBoard:
-    """The last snapshot of one proxy; ``snapshot`` is its JSON, None while there is none.
+    """What was last served by one proxy.
 
     ``managed_window``: tokens that a request to the server that Forge started may have, where that is known.
     """
@@ -36,8 +61,13 @@ class UsageBoard:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.managed_window: int | None = None
-        self.snapshot: bytes | None = None
+        self._last: _Served | None = None
         self._window_of: tuple[str, int] | None = None
+
+    @property
+    def snapshot(self) -> bytes | None:
+        """The last snapshot as JSON, None while there is none."""
+        return msgspec.json.encode(self._last.document()) if self._last is not None else None
 
     async def note(
         self,
@@ -49,31 +79,21 @@ class UsageBoard:
         """Publish what a request that is over took, if it counts. Never raises for a backend that fails."""
         if not report.delivered or report.failure is not None or not 200 <= report.status < 300:
             return
-        named = {name: value for name, value in headers if value.strip()}
-        if _OF_ANOTHER_AGENT & named.keys():
-            return
+        session = b""
+        for name, value in headers:
+            if name in _OF_ANOTHER_AGENT and value.strip():
+                return
+            if name == _SESSION:
+                session = value.strip()
         usage = report.last_usage
-        if usage is None or usage.prompt_tokens <= 0:
-            self.snapshot = None
-            return
         model = report.served_model or "default"
-        window = await self._window(model, backend)
-        if window is None:
-            self.snapshot = None
+        window = None
+        if usage is not None and usage.prompt_tokens > 0:
+            window = await self._window(model, backend)
+        if usage is None or window is None:
+            self._last = None
             return
-        tokens, source = window
-        document = {
-            "current_usage_tokens": usage.prompt_tokens,
-            "context_window_tokens": tokens,
-            "usage_percent": usage.prompt_tokens / tokens * 100,
-            "model": model,
-            "context_window_source": source,
-            "observed_at": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        }
-        session = _session(named, request)
-        if session is not None:
-            document["session"] = session
-        self.snapshot = msgspec.json.encode(document)
+        self._last = _Served(usage.prompt_tokens, *window, model, time.time(), _session(session, request))
 
     async def _window(self, model: str, backend: Backend) -> tuple[int, str] | None:
         settings = self._settings
@@ -114,9 +134,9 @@ def _is_official(url: str) -> bool:
     )
 
 
-def _session(named: dict[bytes, bytes], request: Request) -> dict[str, Any] | None:
-    if _SESSION in named:
-        return {"id": named[_SESSION].decode("latin-1").strip(), "source": "claude_code"}
+def _session(named: bytes, request: Request) -> dict[str, Any] | None:
+    if named:
+        return {"id": named.decode("latin-1"), "source": "claude_code"}
     raw = request.options.get("litellm_session_id")
     try:
         value = msgspec.json.decode(raw) if raw is not None else None
