@@ -2,64 +2,22 @@
 read all the same, within its time limit; nothing hangs and nothing is left open.
 """
 
-import asyncio
 import gzip
 import json
 
 import pytest
+from servers.exchanges import calls, head, run, started, text
 from servers.protocols import PROTOCOLS
 from servers.scripted import Gate, Script, ScriptedServer
 
 from forge.clients.transport import Timeouts
-from forge.core.events import CallDelta, Finish, TextDelta
-from forge.core.request import ChatMessage, Request, Text
+from forge.core.events import Finish
 from forge.errors import BackendError, BackendUnreachableError, StreamError
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUTS = Timeouts(connect=2, first_byte=2, between_bytes=2)
 SHORT = Timeouts(connect=2, first_byte=0.1, between_bytes=0.1)
-ASK = Request(messages=(ChatMessage(role="user", parts=(Text("hi"),)),), stream=True)
 HTML = b"<html><body><h1>Bad Gateway</h1></body></html>"
-
-
-async def run(protocol, *scripts, timeouts=TIMEOUTS, deltas=None, root=None):
-    """The deltas of one exchange, which leaves no task and no connection behind."""
-    deltas = [] if deltas is None else deltas
-    before = asyncio.all_tasks()
-    async with ScriptedServer(list(scripts), pages={}) as server:
-        client = protocol.client(root or server.url, timeouts)
-        try:
-            async with asyncio.timeout(10):
-                async for delta in client.exchange(ASK):
-                    deltas.append(delta)
-        finally:
-            await client.aclose()
-            async with asyncio.timeout(5):
-                await asyncio.gather(*server._connections, return_exceptions=True)
-    assert asyncio.all_tasks() <= before
-    return deltas
-
-
-def text(deltas):
-    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
-
-
-def calls(deltas):
-    found = {}
-    for delta in deltas:
-        if isinstance(delta, CallDelta):
-            name, arguments = found.get(delta.index, ("", ""))
-            found[delta.index] = (name + (delta.name or ""), arguments + delta.arguments)
-    return [(name, json.loads(arguments)) for name, arguments in found.values()]
-
-
-def head(protocol, *lines):
-    return "\r\n".join(["HTTP/1.1 200 OK", f"Content-Type: {protocol.kind}", *lines, "", ""]).encode()
-
-
-def started(protocol):
-    return protocol.events(*protocol.head, protocol.text("Hel"))
 
 
 @pytest.fixture(params=PROTOCOLS, ids=lambda protocol: protocol.name)

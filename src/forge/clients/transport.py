@@ -7,6 +7,7 @@ in which an exchange can break ends in one of our errors.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import socket
 import ssl
@@ -25,6 +26,7 @@ from forge.wire.backend_errors import error_from_body
 # llama-server closes idle connections after 5 s; ours must be given up before that, not at the same moment.
 _KEEPALIVE_S = 4.0
 _READ_BUFFER = 2**16
+_LONG_BODY = 2**20
 _DRAIN_S = 0.25
 _GATEWAY_TIMEOUT = 504
 _MAX_ERROR_BODY = 64 * 1024
@@ -214,13 +216,17 @@ class Transport:
         body: bytes | None,
     ) -> aiohttp.ClientResponse:
         try:
-            return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+            return await session.request(
+                method, url, data=_payload(body), headers=headers, allow_redirects=False
+            )
         except aiohttp.ClientConnectorError:
             raise
         except _STALE:
             if session.closed:  # by us, under this request: no server dropped it
                 raise
-            return await session.request(method, url, data=body, headers=headers, allow_redirects=False)
+            return await session.request(
+                method, url, data=_payload(body), headers=headers, allow_redirects=False
+            )
 
     async def _open_session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -268,6 +274,11 @@ async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp
         trust_env=False,
     ) as session:
         yield session
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A long body as a file, which the library sends in pieces: other exchanges go on meanwhile."""
+    return body if body is None or len(body) <= _LONG_BODY else io.BytesIO(body)
 
 
 def _retry_after(headers: Mapping[str, str]) -> str | None:

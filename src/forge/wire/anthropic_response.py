@@ -65,12 +65,12 @@ class EventDecoder:
         self.done = False
 
     def feed(self, data: bytes) -> list[Delta]:
-        """The deltas of one event.
+        """The deltas of one event; none once the stream has said that it is done, in whatever pieces it comes.
 
         Raises:
             BackendError: it tells of an error, or is no object.
         """
-        return self.feed_object(_object(data))
+        return [] if self.done else self.feed_object(_object(data))
 
     def feed_object(self, event: dict[str, Any]) -> list[Delta]:
         """As :meth:`feed`, decoded already."""

@@ -28,11 +28,13 @@ class ObjectDecoder:
         self.done = False
 
     def feed(self, data: bytes) -> list[Delta]:
-        """The deltas of one object.
+        """The deltas of one object; none once there was one that is done, in whatever pieces they come.
 
         Raises:
             BackendError: it tells of an error, or is no object.
         """
+        if self.done:
+            return []
         answer = _object(data)
         if answer.get("error"):
             raise error_from_answer(None, answer)
@@ -44,7 +46,7 @@ class ObjectDecoder:
         message = answer.get("message")
         if isinstance(message, dict):
             self._message(message, deltas)
-        if answer.get("done") is True and not self.done:
+        if answer.get("done") is True:
             self.done = True
             deltas += self._end(answer)
         return deltas

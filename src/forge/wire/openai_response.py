@@ -74,11 +74,13 @@ class ChunkDecoder:
         self.done = False
 
     def feed(self, data: bytes) -> list[Delta]:
-        """The deltas of one event.
+        """The deltas of one event; none once the stream has said that it is done, in whatever pieces it comes.
 
         Raises:
             BackendError: the event is an error, or no JSON object.
         """
+        if self.done:
+            return []
         if self._started is not None and self._misses < _MAX_MISSES:
             try:
                 text = _decode_text_chunk(data).choices[0].delta.content
