@@ -21,6 +21,8 @@ from servers.scripted import (
     whole_text,
 )
 
+from forge.proxy.settings import Limits
+
 pytestmark = pytest.mark.anyio
 
 WEATHER = {
@@ -266,3 +268,21 @@ async def test_text_comes_while_it_is_written():
                 pieces.append(event.delta)
                 gate.set()
     assert pieces == ["Hel", "lo"]
+
+
+async def test_the_sdk_takes_heartbeats_inside_an_answer():
+    gate = Gate()
+    script = stream_call("get_weather", ['{"city"', gate, ': "Paris"}'], text=["Let me ", "see."])
+    seen = []
+    async with (
+        sdk(script, limits=Limits(heartbeat_seconds=0.05)) as client,
+        client.responses.stream(model="m", input="Weather?", tools=[WEATHER]) as events,
+    ):
+        async for event in events:
+            seen.append(event.type)
+            if seen.count("response.in_progress") > 2:
+                gate.set()
+        answer = await events.get_final_response()
+    assert seen.index("response.output_text.delta") < len(seen) - seen[::-1].index("response.in_progress")
+    assert answer.output_text == "Let me see."
+    assert json.loads(answer.output[1].arguments) == {"city": "Paris"}

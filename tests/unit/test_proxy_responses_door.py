@@ -78,6 +78,30 @@ def test_a_backend_without_an_envelope(door):
     assert whole["created_at"] > 0
 
 
+def test_a_silence_is_broken_by_an_event(door):
+    progress = Progress(None)
+    reply = door.reply(decode(door, model="asked"), progress)
+    first = events(reply.beat())
+    assert [event["type"] for event in first] == ["response.created", "response.in_progress"]
+    progress.started = STARTED
+    rest = events(reply.push(TextDelta("a")) + reply.beat() + reply.finish(finished()))
+    assert [event["sequence_number"] for event in first + rest] == list(range(len(first) + len(rest)))
+    assert [event["type"] for event in rest].count("response.in_progress") == 1
+    assert first[0]["response"]["id"] == rest[-1]["response"]["id"]
+    assert (first[0]["response"]["model"], rest[-1]["response"]["model"]) == ("asked", "served")
+
+
+@pytest.mark.parametrize("begun", [pytest.param(True, id="within"), pytest.param(False, id="before")])
+def test_a_failure_is_told_in_a_response(door, begun):
+    reply = door.reply(decode(door), Progress())
+    sent = events((reply.push(TextDelta("a")) if begun else b"") + reply.fail(FAILURE))
+    assert [sent[0]["type"], sent[-2]["type"], sent[-1]["type"]] == [
+        "response.created",
+        "response.failed",
+        "error",
+    ]
+
+
 def test_responses_are_stored_and_gone_on_from(door):
     _, whole = answer(door, decode(door, instructions="i"), TextDelta("a"))
     later = decode(door, input="more", previous_response_id=whole["id"])

@@ -263,20 +263,25 @@ def test_fields_of_the_backends_own_survive():
 ERROR = {"message": "no luck", "type": "server_error", "param": None, "code": "c"}
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [pytest.param([], id="before"), pytest.param([TextDelta("a")], id="within")],
-)
-def test_a_failure(outputs):
+def test_a_failure():
     encoder = ResponseEncoder(request(), IDENTITY, "t")
-    data = b"".join([encoder.begin() if outputs else b"", *map(encoder.push, outputs)])
-    stream = events(data + encoder.fail(ERROR, code="server_error"))
-    assert stream[0]["type"] == "response.created"
+    stream = events(encoder.begin() + encoder.push(TextDelta("a")) + encoder.fail(ERROR, code="server_error"))
     failed, error = stream[-2:]
     assert (failed["type"], failed["response"]["status"]) == ("response.failed", "failed")
     assert failed["response"]["error"] == {"code": "server_error", "message": "no luck"}
     assert (error["type"], error["error"], error["message"]) == ("error", ERROR, "no luck")
     assert [event["sequence_number"] for event in stream] == list(range(len(stream)))
+
+
+def test_the_envelope_may_come_late():
+    encoder = ResponseEncoder(request(), Identity(id="", model="asked", created=4), "t")
+    first = events(encoder.begin() + encoder.beat())
+    encoder.serve(IDENTITY)
+    last = events(encoder.push(TextDelta("a")) + encoder.finish(finished(), 9))[-1]["response"]
+    assert [event["type"] for event in first] == ["response.created", *["response.in_progress"] * 2]
+    assert [event["sequence_number"] for event in first] == [0, 1, 2]
+    assert first[0]["response"]["model"] == "asked"
+    assert (last["model"], last["created_at"], last["system_fingerprint"]) == ("served", 4, "fp")
 
 
 OUTPUTS = st.lists(

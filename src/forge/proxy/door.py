@@ -44,6 +44,10 @@ class Reply(ABC):
     def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
         """The whole answer of a request that did not ask for a stream."""
 
+    def beat(self) -> bytes | None:
+        """What is sent after a silence; None where that is the door's plain heartbeat."""
+        return None
+
     def fail(self, failure: Failure) -> bytes | None:  # noqa: ARG002 - for protocols that have a place for it
         """What ends a stream in which the turn failed; None where that is the door's plain error event."""
         return None

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from forge.clients.transport import Incoming
 from forge.core.drive import drive, drive_whole
-from forge.core.events import Finished, Retrying
+from forge.core.events import Finished, Retrying, Started
 from forge.engine import Turn
 from forge.errors import StreamError
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
@@ -93,6 +93,7 @@ class _Exchange:
         self._request = asked.request
         self._caller = caller
         self._reply: Reply | None = None
+        self._running: Turn | None = None
         same = door.forwards and door.protocol is service.kind.protocol
         self._forwards = same and asked.forwards_to(service.kind)
         self._report = report
@@ -115,9 +116,10 @@ class _Exchange:
     async def stream(self, receive: Receive, send: Send) -> None:
         """Answer with an event stream."""
         seconds = self._service.settings.limits.heartbeat_seconds
-        heartbeat = self._door.heartbeat
+        if not self._forwards:
+            self._reply = self._door.reply(self._request, self)
         async with (
-            EventStream(send, seconds, heartbeat) as stream,
+            EventStream(send, seconds, self._beat) as stream,
             cancelled_with_client(receive, stream.nudge),
         ):
             try:
@@ -130,6 +132,15 @@ class _Exchange:
                     await stream.fail(self._door.error_event(failure) if event is None else event)
                 else:
                     await stream.refuse(failure, self._door.error_body(failure))
+
+    @property
+    def started(self) -> Started | None:
+        """The backend's envelope, once its turn has begun to answer."""
+        return None if self._running is None else self._running.started
+
+    def _beat(self) -> bytes:
+        beat = self._reply.beat() if self._reply is not None else None
+        return self._door.heartbeat if beat is None else beat
 
     async def _served(self, answer: Callable[[T], Awaitable[None]], to: T) -> None:
         await served(self._service, self._caller, answer, to)
@@ -151,8 +162,9 @@ class _Exchange:
         raise _unfinished()
 
     async def _guarded_stream(self, stream: EventStream) -> None:
-        turn = await self._turn()
-        reply = self._reply = self._door.reply(self._request, turn)
+        turn = self._running = await self._turn()
+        reply = self._reply
+        assert reply is not None
         events = drive(turn, self._service.backend, self._asked.sent_headers)
         async with aclosing(cast("AsyncGenerator[Driven]", events)) as outputs:
             async for output in outputs:

@@ -71,24 +71,25 @@ class _ResponsesReply(Reply):
         self._progress = progress
         self._store = store
         self._encoder: ResponseEncoder | None = None
+        self._served = False
 
     def push(self, output: Visible) -> bytes:
-        if self._encoder is None:
-            encoder = self._begin()
-            return encoder.begin() + encoder.push(output)
-        return self._encoder.push(output)
+        encoder, begun = self._begun()
+        return begun + encoder.push(output)
 
     def finish(self, finished: Finished) -> bytes:
-        encoder, begun = self._encoder, b""
-        if encoder is None:
-            encoder = self._begin()
-            begun = encoder.begin()
+        encoder, begun = self._begun()
         events = encoder.finish(finished, int(time.time()))
         self._keep(encoder)
         return begun + events
 
+    def beat(self) -> bytes:
+        # Not a comment: Codex counts events only, and gives up a stream that is silent for too long.
+        encoder, begun = self._begun()
+        return begun or encoder.beat()
+
     def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
-        encoder = self._begin()
+        encoder, _ = self._begun()
         for output in outputs:
             encoder.push(output)
         encoder.finish(finished, int(time.time()))
@@ -96,15 +97,23 @@ class _ResponsesReply(Reply):
         return encoder.whole
 
     def fail(self, failure: Failure) -> bytes:
-        encoder = self._encoder or self._begin()
-        return encoder.fail(_error(failure), code=_response_code(failure))
+        encoder, begun = self._begun()
+        return begun + encoder.fail(_error(failure), code=_response_code(failure))
 
-    def _begin(self) -> ResponseEncoder:
+    def _begun(self) -> tuple[ResponseEncoder, bytes]:
+        """The encoder, and its first events where they were not given out yet."""
+        started, encoder = self._progress.started, self._encoder
+        if encoder is not None and (self._served or started is None):
+            return encoder, b""
         identity = Identity.of(
-            self._progress.started, id="", model=self._request.model or "default", created=int(time.time())
+            started, id="", model=self._request.model or "default", created=int(time.time())
         )
-        self._encoder = ResponseEncoder(self._request, identity, secrets.token_hex(24))
-        return self._encoder
+        self._served = started is not None
+        if encoder is not None:
+            encoder.serve(identity)
+            return encoder, b""
+        encoder = self._encoder = ResponseEncoder(self._request, identity, secrets.token_hex(24))
+        return encoder, encoder.begin()
 
     def _keep(self, encoder: ResponseEncoder) -> None:
         request = self._request

@@ -25,6 +25,11 @@ EVENT_STREAM = (
 HEARTBEAT = b": waiting for the model\n\n"
 
 
+def comment() -> bytes:
+    """The heartbeat that every SSE parser skips."""
+    return HEARTBEAT
+
+
 async def send_json(
     send: Send, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
 ) -> None:
@@ -47,10 +52,12 @@ class EventStream:
 
     ``started`` says that the head is out, be it by a heartbeat.
     Use as an async context manager; on leaving, the heartbeat stops. ``write`` takes whole events, or pieces of
-    a forwarded stream: a heartbeat only goes out between events.
+    a forwarded stream: a heartbeat only goes out between events. ``heartbeat`` makes one, when it is sent.
     """
 
-    def __init__(self, send: Send, heartbeat_seconds: float, heartbeat: bytes = HEARTBEAT) -> None:
+    def __init__(
+        self, send: Send, heartbeat_seconds: float, heartbeat: Callable[[], bytes] = comment
+    ) -> None:
         self._send = send
         self._interval = heartbeat_seconds
         self._heartbeat = heartbeat
@@ -84,12 +91,13 @@ class EventStream:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     def nudge(self) -> None:
-        """Send a heartbeat now where one may stand: someone wants to know whether the client still reads."""
+        """Send a comment now where one may stand: someone wants to know whether the client still reads."""
         if self.started and self._between_events and (self._beat is None or self._beat.done()):
-            self._beat = self._loop.create_task(self.write(self._heartbeat))
+            self._beat = self._loop.create_task(self._pulse(comment))
 
     async def end(self, data: bytes = b"") -> None:
         """Send ``data`` and finish the response."""
+        self._between_events = False  # nothing follows
         if not self.started:
             await self._start()
         await self._send({"type": "http.response.body", "body": data})
@@ -112,10 +120,14 @@ class EventStream:
         self.started = True
         await self._send({"type": "http.response.start", "status": 200, "headers": list(EVENT_STREAM)})
 
+    async def _pulse(self, heartbeat: Callable[[], bytes]) -> None:
+        if self._between_events:  # as it was when this was decided, a moment ago
+            await self.write(heartbeat())
+
     def _tick(self) -> None:
         quiet = self._loop.time() - self._last
         if quiet >= self._interval and self._between_events and (self._beat is None or self._beat.done()):
-            self._beat = self._loop.create_task(self.write(self._heartbeat))
+            self._beat = self._loop.create_task(self._pulse(self._heartbeat))
             quiet = 0.0
         self._timer = self._loop.call_later(max(self._interval - quiet, 0.05), self._tick)
 

@@ -96,10 +96,15 @@ class ResponseEncoder:
 
     def begin(self) -> bytes:
         """The first events."""
-        started = dumps(self._object("in_progress"))
-        return self._event("response.created", {"response": Raw(started)}) + self._event(
-            "response.in_progress", {"response": Raw(started)}
-        )
+        return self._event("response.created", {"response": self._object("in_progress")}) + self.beat()
+
+    def beat(self) -> bytes:
+        """An event that says no more than that the answer is still being made."""
+        return self._event("response.in_progress", {"response": self._object("in_progress")})
+
+    def serve(self, identity: Identity) -> None:
+        """Take over the backend's envelope, where the first events went out before it was known."""
+        self._identity = msgspec.structs.replace(identity, created=self._identity.created)
 
     def push(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> bytes:
         """The events of one output."""
@@ -125,10 +130,9 @@ class ResponseEncoder:
             error: OpenAI's error object, which SDKs raise.
             code: the code in the response's object, of those that the API has for that place.
         """
-        begun = b"" if self._sequence else self.begin()
         failed = self._object("failed", error={"code": code, "message": error["message"]})
         event = {"code": error["code"], "message": error["message"], "param": error["param"], "error": error}
-        return begun + self._event("response.failed", {"response": failed}) + self._event("error", event)
+        return self._event("response.failed", {"response": failed}) + self._event("error", event)
 
     # -- text and thinking ------------------------------------------------------------------------------------
 
