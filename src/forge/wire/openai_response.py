@@ -19,6 +19,7 @@ from forge.wire.backend_errors import error_from_answer
 from forge.wire.json_text import dumps, loads, well_formed
 from forge.wire.openai_calls import CallSlots
 from forge.wire.openai_request import REASONING_FIELDS
+from forge.wire.openai_usual import read_usual
 
 DONE = b"[DONE]"
 _ENVELOPE = frozenset({"id", "model", "created", "object", "choices", "usage"})
@@ -229,6 +230,12 @@ def decode_response(body: bytes) -> list[Delta]:
     Raises:
         BackendError: the body is an error, no JSON object, or has no choices.
     """
+    usual = read_usual(body)
+    if usual is not None:
+        if usual.usage is not None:
+            usual.deltas.append(read_usage(usual.usage))
+        usual.deltas.append(usual.finish)
+        return usual.deltas
     answer = _object(body)
     decoder = ChunkDecoder()
     deltas = decoder.feed_object(answer)
@@ -282,4 +289,4 @@ def _str(value: Any) -> str | None:
 
 
 def _int(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, (int, float)) else 0
