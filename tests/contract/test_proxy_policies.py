@@ -17,6 +17,8 @@ from servers.scripted import (
     whole_text,
 )
 
+from forge.proxy.workflows import read_workflows
+
 pytestmark = pytest.mark.anyio
 
 CALL = ("get_weather", '{"city": "Paris"}')
@@ -135,6 +137,10 @@ CASES = [
         Case({"reasoning_replay": "none"}, [thinking], text="I look.", calls=[CALL]), id="replay-none"
     ),
 ]
+# Every way to say it, and both kinds of answer; not each with each, which would only take longer.
+SAID = pytest.mark.parametrize(
+    ("way", "streamed"), [("flag", False), ("header", True), ("body", False), ("body", True)]
+)
 WAYS = pytest.mark.parametrize("way", ["flag", "header", "body"])
 
 
@@ -151,8 +157,7 @@ def _header(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@STREAMED
-@WAYS
+@SAID
 @pytest.mark.parametrize("case", CASES)
 async def test_each_policy_holds_whoever_says_it(case, way, streamed):
     settings, headers, body = ask(way, case.said, chat(stream=streamed))
@@ -173,6 +178,59 @@ async def test_the_last_attempt_is_constrained_if_it_may_be(way, constrain):
         await s.client.post(body, headers=headers)
 
     assert ("response_format" in s.backend.chats[1].json) is constrain
+
+
+def looked(times):
+    """A conversation in which the same call was made so often, always with the same result."""
+    messages = [{"role": "user", "content": "Weather in Paris?"}]
+    for number in range(times):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": CALL[0], "arguments": CALL[1]}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "cannot say"})
+    return messages
+
+
+@SAID
+@pytest.mark.parametrize(("limit", "attempts"), [(2, 2), (4, 1), (0, 1)])
+async def test_a_call_that_goes_round_in_circles_is_corrected(limit, attempts, way, streamed):
+    settings, headers, body = ask(way, {"loop_limit": limit}, chat(messages=looked(3), stream=streamed))
+    async with Setup([good(streamed=streamed), plain(streamed=streamed)], **settings) as s:
+        _, _, answered = await s.client.post(body, headers=headers)
+
+    assert len(s.backend.chats) == attempts
+    if attempts == 2:
+        assert read(answered, streamed=streamed)[:2] == ("It is sunny.", [])
+        assert "cannot say" in s.backend.chats[1].json["messages"][-1]["content"]
+    else:
+        assert read(answered, streamed=streamed)[:2] == ("", [CALL])
+
+
+RULES = {"name": "first-look", "required_steps": ["get_weather"]}
+
+
+@STREAMED
+@pytest.mark.parametrize("way", ["flag", "header", "body", "name"])
+async def test_an_answer_waits_for_the_required_steps(way, streamed):
+    body = chat(stream=streamed)
+    settings = {} if way == "body" else {"workflows": read_workflows(RULES)}
+    headers = {"X-Forge-Workflow": "first-look"} if way == "header" else {}
+    if way in ("body", "name"):
+        body["forge"] = {"workflow": RULES if way == "body" else "first-look"}
+    async with Setup([plain(streamed=streamed), good(streamed=streamed)], **settings) as s:
+        _, _, answered = await s.client.post(body, headers=headers)
+    assert read(answered, streamed=streamed)[:2] == ("", [CALL])
+    assert len(s.backend.chats) == 2
+
+
+@pytest.mark.parametrize("way", ["done", "header", "body"])
+async def test_an_answer_does_not_wait_where_the_steps_are_done_or_not_wanted(way):
+    body = chat(messages=looked(1) if way == "done" else chat()["messages"])
+    if way == "body":
+        body["forge"] = {"workflow": False}
+    headers = {"X-Forge-Workflow": "none"} if way == "header" else {}
+    async with Setup([plain(streamed=False)], workflows=read_workflows(RULES)) as s:
+        _, _, answered = await s.client.post(body, headers=headers)
+    assert read(answered, streamed=False)[0] == "It is sunny."
 
 
 THOUGHT = [

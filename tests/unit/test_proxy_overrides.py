@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from forge.core.request import Request
 from forge.engine import Policy
+from forge.engine.workflow_rules import WorkflowRules
 from forge.errors import RequestError
 from forge.proxy.overrides import overridden
 
@@ -33,6 +34,7 @@ def apply(policy=None, body=None, headers=None):
         ("max_tool_errors", 0, "0"),
         ("rescue", False, "off"),
         ("constrain", False, "FALSE"),
+        ("loop_limit", 0, "0"),
     ],
 )
 def test_each_name_works_in_body_and_header(name, value, written):
@@ -124,6 +126,54 @@ def test_a_header_that_cannot_be_is_refused_under_its_name(name, value):
     with pytest.raises(RequestError) as caught:
         apply(headers={name: value})
     assert caught.value.param == name
+
+
+RULES = WorkflowRules(name="careful", required_steps=("look",), terminal_tools=("act",))
+OTHER = WorkflowRules(name="other", required_steps=("think",))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (False, ()),
+        ("none", ()),
+        ("careful", (RULES,)),
+        ({"required_steps": ["think"], "name": "other"}, (OTHER,)),
+        ([{"required_steps": ["think"], "name": "other"}], (OTHER,)),
+    ],
+)
+def test_a_workflow_is_given_named_or_switched_off(said, expected):
+    policy, _ = apply(Policy(workflows=(OTHER, RULES)), {"workflow": said})
+    assert policy.workflows == expected
+
+
+def test_a_body_may_name_the_workflow_that_a_header_switched_off():
+    policy, _ = apply(Policy(workflows=(RULES,)), {"workflow": "careful"}, {"X-Forge-Workflow": "none"})
+    assert policy.workflows == (RULES,)
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        ("fast", "forge.workflow"),
+        (True, "forge.workflow"),
+        (None, "forge.workflow"),
+        ([3], "forge.workflow[0]"),
+        ({"required": ["a"]}, "forge.workflow.required"),
+        ({"required_steps": "a"}, "forge.workflow.required_steps"),
+    ],
+)
+def test_a_workflow_that_cannot_be_is_refused_under_its_name(said, where):
+    with pytest.raises(RequestError) as caught:
+        apply(Policy(workflows=(RULES,)), {"workflow": said})
+    assert caught.value.param == where
+
+
+def test_an_object_that_no_reader_takes_is_refused():
+    deep = Raw(b"[" * 100_000 + b"]" * 100_000)
+    with pytest.raises(RequestError) as caught:
+        overridden(Policy(), Request(messages=(), options={"forge": deep}), [])
+    assert caught.value.param == "forge"
 
 
 def test_a_header_given_twice_is_refused():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from forge.proxy.options import OPTIONS, settings_of
 from forge.proxy.profile import FIELDS, ProfileError, completed, parse_profile, render_profile
+from forge.proxy.settings import SettingsError
 
 V = "schema_version = 1\n"
 
@@ -86,3 +87,20 @@ def test_what_a_profile_leaves_open_has_its_default_and_keys_come_from_the_envir
     monkeypatch.setenv("FORGE_BACKEND_API_KEY", "k")
     settings = settings_of(completed({"backend_url": "http://h", "allow_anonymous": True}))
     assert (settings.port, settings.max_retries, settings.backend_api_key) == (8081, 3, "k")
+
+
+WORKFLOW = '[[workflows]]\nname = "{}"\nrequired_steps = ["look"]\n'
+
+
+def test_rules_for_workflows_stand_in_a_profile_as_tables_and_in_a_file_that_it_names(tmp_path):
+    file = tmp_path / "rules.toml"
+    file.write_text(WORKFLOW.format("file"), encoding="utf-8")
+    text = f'{V}backend_url = "http://h"\nworkflow = "{file.as_posix()}"\n{WORKFLOW.format("profile")}'
+    settings = settings_of(completed(parse_profile(text)))
+
+    assert [rules.name for rules in settings.workflows] == ["profile", "file"]
+
+
+def test_rules_that_cannot_be_are_refused_with_their_key():
+    with pytest.raises(SettingsError, match=r"workflows\[0\]\.required_step"):
+        parse_profile(V + '[[workflows]]\nrequired_step = ["look"]')

@@ -55,5 +55,12 @@ def test_paths_and_lists_are_taken():
 
 
 def test_every_option_is_a_setting():
-    renamed = {"rescue_enabled"}
+    renamed = {"rescue_enabled", "workflow"}
     assert set(ProxyOptions.__annotations__) - renamed <= {each.name for each in fields(Settings)}
+
+
+def test_a_file_of_workflow_rules_is_read(tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text('[[workflows]]\nrequired_steps = ["look"]', encoding="utf-8")
+    (rules,) = settings_from({"workflow": path}).workflows
+    assert rules.required_steps == ("look",)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 from forge.core.calls import ToolCall
 from forge.core.inference import InferenceResult
 from forge.core.messages import Message, MessageType
+from forge.core.repeats import Repeats
 from forge.core.report import RunReport, ToolRun
 from forge.core.results import serialise_result
 from forge.core.tool_execution import execute_tool
@@ -55,7 +55,7 @@ class RunState:
         self.iteration = 0
         self.turn = last_step(history)
         self.callback_failed = False
-        self.repeats: dict[tuple[str, str], tuple[str, int]] = {}
+        self.repeats = Repeats(runner.max_repeats)
 
     @property
     def completed_steps(self) -> list[str]:
@@ -248,22 +248,8 @@ def _record(state: RunState, batch: Batch, call: ToolCall, call_id: str, outcome
     state.emit(answer(call, call_id, content, outcome.kind, state.turn))
 
 
-def _fingerprint(args: Any) -> str:
-    try:
-        return json.dumps(args, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return serialise_result(args)  # keys of several types, a cycle: possible with arguments from Python
-
-
 def _repeat_note(state: RunState, call: ToolCall, content: str) -> str:
     """What is added to a result that the model has seen before. A changed result is polling, and passes."""
-    limit = state.runner.max_repeats
-    if limit <= 0:
-        return ""
-    key = (call.tool, _fingerprint(call.args))
-    last, times = state.repeats.get(key, ("", 0))
-    times = times + 1 if last == content else 1
-    state.repeats[key] = (content, times)
-    if times < limit:
-        return ""
-    return f"\n\n{nudges.REPEAT_PREFIX} {nudges.repeat_nudge(call.tool, times)}"
+    state.repeats.record(call.tool, call.args, content)
+    times = state.repeats.times
+    return f"\n\n{nudges.REPEAT_PREFIX} {nudges.repeat_nudge(call.tool, times)}" if times else ""

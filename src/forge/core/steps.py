@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 _MISSING = object()
+
+Prerequisites: TypeAlias = Sequence[str | dict[str, str]]
 
 
 @dataclass
@@ -67,6 +69,40 @@ class StepTracker:
             return False
         earlier = self.executed_tools.get(entry["tool"], ())
         return any(call.get(argument, _MISSING) == wanted for call in earlier)
+
+
+@dataclass(frozen=True)
+class Early:
+    """Why a call comes too early: an end before required steps, or a call before what it depends on.
+
+    ``missing`` names what must succeed first, in declared order.
+    """
+
+    kind: Literal["step", "prerequisite"]
+    missing: list[str]
+
+
+@dataclass(frozen=True)
+class StepRules:
+    """Which calls must wait for which. The one place where the runner, ``Guardrails`` and the proxy take it from."""
+
+    terminal_tools: frozenset[str] = frozenset()
+    prerequisites: Mapping[str, Prerequisites] = field(default_factory=dict)
+
+    def step_block(self, done: StepTracker, tool_name: str) -> Early | None:
+        """Why a terminal tool may not be called yet."""
+        if tool_name not in self.terminal_tools or done.is_satisfied():
+            return None
+        return Early("step", done.pending())
+
+    def prerequisite_block(self, done: StepTracker, tool_name: str, args: Any) -> Early | None:
+        """Why a tool may not be called with these arguments yet."""
+        missing = done.check_prerequisites(tool_name, args, self.prerequisites.get(tool_name, ())).missing
+        return Early("prerequisite", missing) if missing else None
+
+    def block(self, done: StepTracker, tool_name: str, args: Any) -> Early | None:
+        """Why a call may not run now, None if it may."""
+        return self.step_block(done, tool_name) or self.prerequisite_block(done, tool_name, args)
 
 
 def _required_tool(entry: str | dict[str, str]) -> str:

@@ -17,6 +17,9 @@ from forge.engine.tone import PLAIN, Tone
 from forge.prompts.nudges import (
     ARGUMENTS_PREFIX,
     NOT_RUN_PREFIX,
+    PREREQUISITE_PREFIX,
+    REPEAT_PREFIX,
+    STEP_PREFIX,
     UNKNOWN_TOOL_PREFIX,
     tool_arg_validation_nudge,
 )
@@ -24,11 +27,15 @@ from forge.schema.check import CallFinding, check_call
 from forge.schema.explain import explain
 
 Fault: TypeAlias = Literal["unknown_tool", "wrong_tool", "invalid_arguments"]
+"""What is wrong with a call by itself. In its conversation it may still be early (step, prerequisite) or repeated."""
 
 _PREFIXES: Final[Mapping[str | None, str]] = {
     "unknown_tool": UNKNOWN_TOOL_PREFIX,
     "wrong_tool": UNKNOWN_TOOL_PREFIX,
     "invalid_arguments": ARGUMENTS_PREFIX,
+    "step": STEP_PREFIX,
+    "prerequisite": PREREQUISITE_PREFIX,
+    "repeated": REPEAT_PREFIX,
     None: NOT_RUN_PREFIX,
 }
 _NOTHING: Final = 0

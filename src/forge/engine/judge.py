@@ -12,16 +12,18 @@ from msgspec import Struct
 from forge.core.ledger import Fix, Problem
 from forge.engine.answer import Answer, WrittenCall
 from forge.engine.call_check import gravest, judge_finding
+from forge.engine.course import Course
 from forge.engine.offer import Offer
 from forge.engine.text_check import TextFault, text_correction, text_fault
 from forge.engine.tone import Tone
-from forge.prompts.nudges import not_run_nudge
+from forge.prompts.nudges import not_run_nudge, open_steps_nudge
 from forge.schema.check import CallFinding
 
 # json.dumps makes a new encoder for each call that is not all defaults.
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
+_NOT_ITS_TOOL = frozenset({"unknown_tool", "wrong_tool"})
 _WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation", "pause_turn"})
 """Finish reasons by which a backend says that it will not answer: asking again would be arguing with it."""
 
@@ -32,6 +34,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     ``offer``: what may be called; calls of its unguarded tools pass. ``must_call``: text alone is a failed answer. ``forced``: the only tool that may be called. ``trust_text``:
     any text is a good answer. ``nudge_announcements``: a text that only announces an action is a failed answer.
     ``single_call``: the caller takes at most one call. ``examples``: corrections may show an example, see :class:`Tone`.
+    ``course``: where the conversation stands, if that matters; ``pending``: its open steps, before which text is no answer.
     """
 
     offer: Offer
@@ -41,12 +44,14 @@ class Rules(Struct, frozen=True, kw_only=True):
     nudge_announcements: bool = True
     single_call: bool = False
     examples: bool = True
+    pending: tuple[str, ...] = ()
+    course: Course | None = None
 
 
 class CheckedCall(Struct, frozen=True, kw_only=True):
     """A call after all checks. ``arguments`` is JSON text of an object whenever ``is_object``.
 
-    ``fault`` is None for a good call, else unknown_tool, wrong_tool or invalid_arguments.
+    ``fault`` is None for a good call, else one of :data:`forge.engine.call_check.Fault`.
     """
 
     name: str
@@ -63,7 +68,8 @@ class CheckedCall(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """``reason`` is "accepted" or the code of what is wrong.
 
-    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, text_bound.
+    Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, text_bound, and
+    for what is right but out of place: step, prerequisite, repeated.
     ``correction`` is the text for a user message when there is no call that it could answer. ``text_bound`` (for
     text_bound only): the longest text of the next attempt.
     """
@@ -78,7 +84,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def tried_to_call(self) -> bool:
         """Whether the model meant to call, so that a constrained attempt is what it wanted."""
-        return self.reason not in ("announced", "empty")
+        return self.reason not in ("announced", "empty", "repeated")
 
     @property
     def drains_tool_errors(self) -> bool:
@@ -96,7 +102,7 @@ def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
         if not calls:
             return Verdict(accepted=True, reason="accepted")
     if calls:
-        return _judge_calls(calls)
+        return _judge_calls(calls, rules, level)
     return _judge_text(answer, rules, level)
 
 
@@ -106,7 +112,9 @@ def _may_be_cut(written: WrittenCall, call: CheckedCall) -> bool:
     return unbegun or (call.fault is not None and not call.is_object)
 
 
-def _judge_calls(calls: tuple[CheckedCall, ...]) -> Verdict:
+def _judge_calls(calls: tuple[CheckedCall, ...], rules: Rules, level: int) -> Verdict:
+    if rules.course is not None and not any(call.fault for call in calls):
+        calls = rules.course.judged(calls, level=level)
     named = gravest([call.fault for call in calls])
     if named is None:
         return Verdict(accepted=True, reason="accepted", calls=calls)
@@ -149,7 +157,9 @@ def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
     correction = text_correction(
         fault, rules.offer.functions, must_call=rules.must_call, tone=Tone(level, rules.examples)
     )
-    reason = "no_call" if rules.must_call else fault.reason
+    reason: str = "no_call" if rules.must_call else fault.reason
+    if rules.pending and fault.broken is None:
+        reason, correction = "step", open_steps_nudge(rules.pending, level)
     return Verdict(accepted=False, reason=reason, correction=correction, detail=_detail(fault, answer))
 
 
@@ -218,7 +228,7 @@ def best_of(candidates: Sequence[tuple[CheckedCall, ...]]) -> tuple[CheckedCall,
     """
     best: tuple[CheckedCall, ...] = ()
     for calls in candidates:
-        usable = tuple(call for call in calls if call.is_object and call.fault in (None, "invalid_arguments"))
+        usable = tuple(call for call in calls if call.is_object and call.fault not in _NOT_ITS_TOOL)
         if usable and (not best or _faults(usable) <= _faults(best)):
             best = usable
     return best

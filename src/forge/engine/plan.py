@@ -9,11 +9,13 @@ from forge.core.request import Request, Tool
 from forge.dialects.reply import TextSegment
 from forge.engine import wording
 from forge.engine.answer import Answer
+from forge.engine.course import Course
 from forge.engine.judge import Rules, Verdict
 from forge.engine.offer import offer_of
 from forge.engine.policy import Policy
 from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
 from forge.engine.tone import Tone
+from forge.engine.workflow_rules import rules_for
 from forge.errors import RequestError
 
 
@@ -59,20 +61,44 @@ class Plan:
         self.hides_reasoning = policy.reasoning_replay == "none"
         self._demands_call = mode in ("required", "named")
         self.scans = self.guards and policy.rescue
-        self.holds_text = self.guards and (self._demands_call or policy.rejects_bare_text)
-        self.callable_tools: tuple[Tool, ...] = (
-            tuple(tool for tool in functions if tool.name == self._forced) if self._forced else functions
+        self._course = self._course_of(request) if self.guards else None
+        pending = self._course.pending if self._course else []
+        self._pending = tuple(pending)
+        self.holds_text = self.guards and (
+            self._demands_call or policy.rejects_bare_text or bool(self._pending)
         )
+        self.streams_respond = self.respond_injected and not self._pending
+        self.callable_tools: tuple[Tool, ...] = self._callable()
         self.can_constrain = policy.constrain and capabilities.constrains and bool(self.callable_tools)
         honoured = mode in capabilities.tool_choice_modes
         self.constrain_first = self.guards and self._demands_call and self.can_constrain and not honoured
         self._single = bytes(request.options.get("parallel_tool_calls", b"")) == b"false"
 
+    def _course_of(self, request: Request) -> Course | None:
+        """The course of the conversation, where there are rules for it. What a caller demands by name needs none."""
+        policy = self._policy
+        rules = rules_for(policy.workflows, self.offer.by_name) if policy.workflows else None
+        if self._forced or (rules is None and not policy.loop_limit):
+            return None
+        ends = frozenset({RESPOND_TOOL_NAME}) if self.respond_injected else frozenset()
+        return Course(request.messages, rules, policy.loop_limit, ends)
+
+    def _callable(self) -> tuple[Tool, ...]:
+        functions = self.offer.functions
+        if self._forced:
+            return tuple(tool for tool in functions if tool.name == self._forced)
+        course = self._course
+        if course is None or not course.has_rules:
+            return functions
+        return tuple(t for t in functions if course.may_call(t.name))
+
     def rules(self, *, announced: bool) -> Rules:
         """The rules for the running attempt; ``announced``: an announcement was nudged already."""
         return Rules(
             offer=self.offer,
-            must_call=self._demands_call or self._policy.rejects_bare_text,
+            must_call=self._demands_call or self._policy.rejects_bare_text or bool(self._pending),
+            pending=self._pending,
+            course=self._course,
             forced=self._forced,
             trust_text=self._policy.text_policy == "trust",
             nudge_announcements=not announced,
@@ -115,6 +141,7 @@ class Plan:
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
         plan.guards = plan.scans = plan.holds_text = False
+        plan.streams_respond = plan.respond_injected
         return plan
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
+from forge.engine.workflow_rules import WorkflowRules
 
 TextPolicy: TypeAlias = Literal["auto", "nudge", "respond", "trust"]
 TEXT_POLICIES: tuple[str, ...] = get_args(TextPolicy)
@@ -27,6 +28,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     ``reasoning_replay``: which thinking passes, on answers here and on the history that a door sends: ``full`` all of
     it, ``keep-last`` that of answers and of the last one in the history, ``none`` none.
+
+    ``loop_limit``: so many equal results of equal calls in a row, and one more such call is corrected; 0 corrects none.
+    ``workflows``: rules for the order of calls; the first that holds for the offered tools counts.
     """
 
     max_retries: int = 3
@@ -36,6 +40,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     rescue: bool = True
     constrain: bool = True
     reasoning_replay: ReasoningReplay = "full"
+    loop_limit: int = 3
+    workflows: tuple[WorkflowRules, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense, naming the option."""
@@ -43,6 +49,8 @@ class Policy(Struct, frozen=True, kw_only=True):
             raise ValueError("max_retries must be nonnegative")
         if self.max_tool_errors < 0:
             raise ValueError("max_tool_errors must be nonnegative")
+        if self.loop_limit < 0:
+            raise ValueError("loop_limit must be nonnegative")
         if self.text_policy not in TEXT_POLICIES:
             raise ValueError(f"text_policy must be one of: {', '.join(TEXT_POLICIES)}")
         if self.reasoning_replay not in REASONING_REPLAY_CHOICES:

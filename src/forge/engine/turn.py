@@ -164,7 +164,7 @@ class Turn:
             return self._release.reasoning(delta)
         if isinstance(delta, CallDelta):
             call = answer.feed_call(delta)
-            if self._plan.respond_injected and call.name == RESPOND_TOOL_NAME:
+            if self._plan.streams_respond and call.name == RESPOND_TOOL_NAME:
                 return self._release.message(delta.arguments)
             return []
         if isinstance(delta, BlockDelta):
@@ -179,7 +179,7 @@ class Turn:
     def _text(self, answer: Answer, delta: TextDelta) -> list[Output]:
         segments = answer.feed_text(delta.text)
         outputs = self._segments(answer, segments, delta)
-        if self._plan.respond_injected and self._plan.reads_calls_in(answer):
+        if self._plan.streams_respond and self._plan.reads_calls_in(answer):
             outputs += self._release.message(answer.respond.feed(delta.text))
         return outputs
 
@@ -217,11 +217,7 @@ class Turn:
         self._records.add(answer, "accepted", calls=verdict.calls)
         outputs = self._release.end(keep_text=not verdict.calls)
         real = [call for call in verdict.calls if not self._answers_by_respond(call)]
-        for call in verdict.calls:
-            if self._answers_by_respond(call):
-                outputs += self._release.rest_of_message(respond_message(call.arguments))
-            else:
-                outputs.append(self._ready(call))
+        outputs += self._given_out(verdict.calls)
         reason = self._finish_reason(answer, real)
         untouched = len(self._records) == 1 and self._plan.is_untouched(answer, verdict, reason)
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
@@ -248,10 +244,9 @@ class Turn:
         if calls:
             if calls != best_of(self._rejected_calls[-1:]):
                 self._release.drop()
-            outputs = self._release.end(keep_text=False)
-            for call in calls:
-                outputs.append(self._ready(call))
-            return [*outputs, self._finished(answer, "tool_calls")]
+            outputs = self._release.end(keep_text=False) + self._given_out(calls)
+            called = any(isinstance(output, CallReady) for output in outputs)
+            return [*outputs, self._finished(answer, "tool_calls" if called else "stop")]
         outputs = self._release.fall_back("" if answer.constrained else answer.text)
         chosen = first if first.text.strip() else answer
         reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
@@ -324,6 +319,15 @@ class Turn:
             notation=call.notation,
             fixes=call.fixes,
         )
+
+    def _given_out(self, calls: tuple[CheckedCall, ...]) -> list[Output]:
+        outputs: list[Output] = []
+        for call in calls:
+            if self._answers_by_respond(call):
+                outputs += self._release.rest_of_message(respond_message(call.arguments))
+            else:
+                outputs.append(self._ready(call))
+        return outputs
 
     def _answers_by_respond(self, call: CheckedCall) -> bool:
         return self._plan.respond_injected and call.name == RESPOND_TOOL_NAME

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from forge.core.calls import ToolCall
-from forge.core.steps import StepTracker
+from forge.core.steps import Early, Prerequisites, StepRules, StepTracker
 from forge.guardrails.nudge import CallCorrection, Nudge, held_back
 from forge.prompts import nudges
 
-Prerequisites = Sequence[str | dict[str, str]]
+__all__ = ["Prerequisites", "StepCheck", "StepEnforcer"]
 
 
 @dataclass
@@ -37,13 +37,17 @@ class StepEnforcer:
         max_premature_attempts: int = 3,
         max_prereq_violations: int = 2,
     ) -> None:
-        self.terminal_tools = terminal_tools
         self.max_premature_attempts = max_premature_attempts
         self.max_prereq_violations = max_prereq_violations
         self._tracker = StepTracker(list(required_steps))
-        self._prerequisites = dict(tool_prerequisites or {})
+        self._rules = StepRules(terminal_tools, dict(tool_prerequisites or {}))
         self._premature = 0
         self._violations = 0
+
+    @property
+    def terminal_tools(self) -> frozenset[str]:
+        """The tools with which the work ends."""
+        return self._rules.terminal_tools
 
     # -- judging ----------------------------------------------------------------------------------------
 
@@ -68,8 +72,8 @@ class StepEnforcer:
 
     def missing_prerequisites(self, call: ToolCall) -> list[str]:
         """Names of the tools that must succeed before this call."""
-        entries = self._prerequisites.get(call.tool, ())
-        return self._tracker.check_prerequisites(call.tool, call.args, entries).missing
+        early = self._rules.prerequisite_block(self._tracker, call.tool, call.args)
+        return early.missing if early else []
 
     # -- what was done ----------------------------------------------------------------------------------
 
@@ -146,22 +150,20 @@ class StepEnforcer:
         return StepCheck(nudge=nudge, needs_nudge=True)
 
     def _step_block(self, call: ToolCall) -> Nudge | None:
-        if call.tool not in self.terminal_tools or self.is_satisfied():
-            return None
-        tier = min(self._premature + 1, 3)
-        text = nudges.step_nudge(call.tool, self.pending(), tier)
-        return _block(call, text, "step", nudges.STEP_PREFIX, tier)
+        early = self._rules.step_block(self._tracker, call.tool)
+        return self._nudge(call, early) if early else None
 
     def _prerequisite_block(self, call: ToolCall) -> Nudge | None:
-        missing = self.missing_prerequisites(call)
-        if not missing:
-            return None
-        text = nudges.prerequisite_nudge(call.tool, missing)
-        return _block(call, text, "prerequisite", nudges.PREREQUISITE_PREFIX, 0)
+        early = self._rules.prerequisite_block(self._tracker, call.tool, call.args)
+        return self._nudge(call, early) if early else None
+
+    def _nudge(self, call: ToolCall, early: Early) -> Nudge:
+        tier = min(self._premature + 1, 3) if early.kind == "step" else 0
+        return _block(call, nudges.early_nudge(early.kind, call.tool, early.missing, tier), early.kind, tier)
 
 
-def _block(call: ToolCall, text: str, kind: str, prefix: str, tier: int) -> Nudge:
+def _block(call: ToolCall, text: str, kind: str, tier: int) -> Nudge:
     # Role "user": loops written for this contract append the nudge as one message, and a lone tool message
     # without a call id is refused by servers. ``corrections`` carries the stronger form.
-    correction = CallCorrection(call.tool, f"{prefix} {text}", kind, call.id)
+    correction = CallCorrection(call.tool, f"{nudges.EARLY_PREFIXES[kind]} {text}", kind, call.id)
     return Nudge("user", text, kind, tier, (correction,))

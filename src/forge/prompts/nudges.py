@@ -18,7 +18,11 @@ RESOLUTION_PREFIX = "[ToolResolutionError]"
 REPEAT_PREFIX = "[RepeatedCall]"
 NOT_RUN_PREFIX = "[NotRun]"
 
+EARLY_PREFIXES = {"step": STEP_PREFIX, "prerequisite": PREREQUISITE_PREFIX}
+"""By why a call came too early."""
+
 _MAX_SHOWN = 200
+_MAX_QUOTED = 1000
 
 
 def retry_nudge(raw_response: str) -> str:
@@ -99,6 +103,33 @@ def prerequisite_nudge(tool_name: str, missing_prereqs: Sequence[str]) -> str:
     return (
         f"{tool_name} needs the result of another tool first: {missing}. Call that, then {tool_name} again."
     )
+
+
+def early_nudge(kind: str, tool_name: str, missing: Sequence[str], tier: int = 1) -> str:
+    """For a call that comes too early: ``kind`` step or prerequisite."""
+    if kind == "step":
+        return step_nudge(tool_name, missing, tier)
+    return prerequisite_nudge(tool_name, missing)
+
+
+def open_steps_nudge(pending_steps: Sequence[str], tier: int = 1) -> str:
+    """For an answer in words while required steps are open; ``tier`` as in :func:`step_nudge`."""
+    pending = ", ".join(pending_steps)
+    if tier <= 1:
+        return (
+            f"You cannot end here yet. These steps must be completed first: {pending}. Call the next one now."
+        )
+    return f"Text is not accepted yet. You must call one of these tools now: {pending}."
+
+
+def loop_nudge(tool_name: str, times: int, result: str, tier: int = 1) -> str:
+    """For a call that would only give again what it gave so often; ``result`` is quoted, since it was not made."""
+    quoted = result if len(result) <= _MAX_QUOTED else result[:_MAX_QUOTED] + "…"
+    head = f"This call was not run: {tool_name} was called with these arguments {times} times, and each time gave:"
+    tail = "Use that result, or try another way: other arguments, another tool, or an answer to the user."
+    if tier > 1:
+        tail = f"Do NOT call {tool_name} with these arguments again. {tail}"
+    return f"{head}\n{quoted}\n{tail}"
 
 
 def not_run_nudge(offending_tool: str) -> str:

@@ -59,4 +59,19 @@ GUARD_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         help="Which thinking passes. full: all of it, as it came. keep-last: of the history only the last. none: "
         "none, neither in the history nor in answers.",
     ),
+    option(
+        _GUARDS,
+        "--loop-limit",
+        type=int,
+        default=3,
+        show_default=True,
+        metavar="N",
+        help="Equal results of equal calls in a row, after which one more such call is corrected; 0 never.",
+    ),
+    option(
+        _GUARDS,
+        "--workflow",
+        metavar="FILE",
+        help="Rules for the order of calls, in TOML: required steps, prerequisites, terminal tools.",
+    ),
 )

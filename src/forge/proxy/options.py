@@ -20,6 +20,7 @@ from forge.proxy.listen_options import LISTEN_OPTIONS
 from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.option_groups import GroupedOption, option
 from forge.proxy.settings import Settings
+from forge.proxy.workflows import TABLES, load_workflows
 
 LOG_OPTIONS: Final[tuple[GroupedOption, ...]] = (
     option("Log", "--verbose", "-v", is_flag=True, help="Same as --log-level debug."),
@@ -62,6 +63,10 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
             fields[name] = read_key(Path(path).expanduser())
     fields["rescue"] = not fields.pop("no_rescue")
     fields["constrain"] = not fields.pop("no_constrain")
+    fields["workflows"] = tuple(values.get(TABLES, ()))
+    workflow = fields.pop("workflow")
+    if workflow is not None:
+        fields["workflows"] += load_workflows(Path(workflow).expanduser())
     settings = Settings(limits=limits_of(fields), **fields)
     settings.check()
     return settings

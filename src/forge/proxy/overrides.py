@@ -15,20 +15,30 @@ from msgspec import Raw
 from forge.core.reasoning import REASONING_REPLAY_CHOICES
 from forge.core.request import Request
 from forge.engine.policy import TEXT_POLICIES, Policy
+from forge.engine.workflow_rules import WorkflowRules
 from forge.errors import RequestError
+from forge.proxy.workflows import WorkflowError, read_workflows
+from forge.wire.json_text import loads
 
 BODY_FIELD: Final = "forge"
 _PREFIX: Final = b"x-forge-"
 MOST_CORRECTIONS: Final = 10
 """A caller may ask for so many corrections, or for as many as the proxy makes by itself if that is more."""
 
-_COUNTS: Final = frozenset({"max_retries", "max_tool_errors"})
+_MOST_REPEATS: Final = 100
+_COUNTS: Final[Mapping[str, int]] = {
+    "max_retries": MOST_CORRECTIONS,
+    "max_tool_errors": MOST_CORRECTIONS,
+    "loop_limit": _MOST_REPEATS,
+}
+_WORKFLOW: Final = "workflow"
+_NO_WORKFLOW: Final = "none"
 _SWITCHES: Final = frozenset({"inject_respond_tool", "rescue", "constrain"})
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "text_policy": TEXT_POLICIES,
     "reasoning_replay": REASONING_REPLAY_CHOICES,
 }
-NAMES: Final = (*_CHOICES, *sorted(_SWITCHES), *sorted(_COUNTS))
+NAMES: Final = (*_CHOICES, *sorted(_SWITCHES), *_COUNTS, _WORKFLOW)
 _WORDS: Final = {
     **dict.fromkeys(("true", "on", "yes", "1"), True),
     **dict.fromkeys(("false", "off", "no", "0"), False),
@@ -52,11 +62,11 @@ def overridden(
     raw = request.options.get(BODY_FIELD)
     if raw is None and not said:
         return policy, request
-    policy = _applied(policy, _in_headers(policy, said))
+    own, policy = policy, _applied(policy, _in_headers(policy, said))
     if raw is not None:
         options = {name: value for name, value in request.options.items() if name != BODY_FIELD}
         request = msgspec.structs.replace(request, options=options)
-        policy = _applied(policy, _in_body(policy, raw))
+        policy = _applied(policy, _in_body(own, raw))
     return policy, request
 
 
@@ -81,7 +91,10 @@ def _typed(name: str, text: str) -> Any:
 
 
 def _in_body(policy: Policy, raw: Raw) -> dict[str, Any]:
-    value = msgspec.json.decode(raw)
+    try:
+        value = loads(bytes(raw))
+    except ValueError as error:
+        raise RequestError(f"'{BODY_FIELD}': {error}", BODY_FIELD) from None
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -97,16 +110,36 @@ def _checked(policy: Policy, name: str, value: Any, where: str) -> Any:
         if not isinstance(value, bool):
             raise RequestError(f"'{where}' must be true or false", where)
     elif name in _COUNTS:
-        most = max(MOST_CORRECTIONS, getattr(policy, name))
+        most = max(_COUNTS[name], getattr(policy, name))
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
             raise RequestError(f"'{where}' must be a whole number from 0 to {most}", where)
+    elif name == _WORKFLOW:
+        return _workflows(policy, value, where)
     else:
         raise RequestError(f"'{where}' is not known here; known are: {', '.join(NAMES)}", where)
     return value
 
 
+def _workflows(policy: Policy, value: Any, where: str) -> tuple[WorkflowRules, ...]:
+    """Rules that are given, or named, or (false, ``none``) no rules."""
+    if value is False or value == _NO_WORKFLOW:
+        return ()
+    if isinstance(value, str):
+        named = tuple(rules for rules in policy.workflows if rules.name == value)
+        if not named:
+            known = ", ".join(rules.name for rules in policy.workflows if rules.name) or "none"
+            raise RequestError(f"'{where}' names no workflow of this proxy (there are: {known})", where)
+        return named
+    try:
+        return read_workflows(value, where)
+    except WorkflowError as error:
+        raise RequestError(str(error), error.where) from None
+
+
 def _applied(policy: Policy, given: dict[str, Any]) -> Policy:
     """``policy`` with ``given`` in it. Whoever says one of text policy and ``respond`` tool has said both."""
+    if _WORKFLOW in given:
+        given["workflows"] = given.pop(_WORKFLOW)
     text, tool = given.get("text_policy"), given.get("inject_respond_tool")
     if tool and text in ("nudge", "trust"):
         raise RequestError(

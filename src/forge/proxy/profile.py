@@ -1,7 +1,7 @@
 """What a profile may say: a flat TOML document whose keys are the command's options. Pure.
 
 A profile holds only what was said; everything else keeps its default. Keys for callers and backends are never
-part of it, but it may name the files that hold them.
+part of it, but it may name the files that hold them. Rules for workflows may stand in it as tables.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tomli_w
 from forge.proxy.option_groups import REST, GroupedCommand, GroupedOption
 from forge.proxy.options import OPTIONS
 from forge.proxy.settings import SettingsError
+from forge.proxy.workflows import TABLES, read_workflows
 
 SCHEMA_VERSION: Final = 1
 _VERSION_KEY: Final = "schema_version"
@@ -56,10 +57,12 @@ def parse_profile(text: str) -> dict[str, Any]:
     version = document.pop(_VERSION_KEY, None)
     if type(version) is not int or version != SCHEMA_VERSION:
         raise ProfileError(f"schema_version must be the integer {SCHEMA_VERSION}")
+    workflows = document.pop(TABLES, None)
     unknown = sorted(document.keys() - FIELDS.keys())
     if unknown:
         raise ProfileError(f"unknown profile fields: {', '.join(unknown)}{_about_keys(unknown)}")
-    return {name: _checked(FIELDS[name], value) for name, value in document.items()}
+    values = {name: _checked(FIELDS[name], value) for name, value in document.items()}
+    return values if workflows is None else values | {TABLES: read_workflows(workflows)}
 
 
 def render_profile(values: Mapping[str, Any]) -> str:

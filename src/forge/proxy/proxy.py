@@ -48,6 +48,8 @@ class ProxyServer:
         backend_api_key: the key that the backend gets.
         text_policy: when plain text is an answer: auto, nudge, respond or trust.
         constrain: whether the last attempt may be constrained to the tools' schemas.
+        loop_limit: after so many equal results of equal calls in a row one more is corrected; 0 never.
+        workflow: a TOML file with rules for the order of calls.
         api_key: the key that callers must send.
         allow_anonymous: serve callers without a key where one would be required.
         max_concurrent: let so many requests at a time reach the backend.
@@ -82,6 +84,8 @@ class ProxyServer:
         *,
         text_policy: TextPolicy = "auto",
         constrain: bool = True,
+        loop_limit: int = 3,
+        workflow: str | Path | None = None,
         api_key: str | None = None,
         allow_anonymous: bool = False,
         max_concurrent: int | None = None,

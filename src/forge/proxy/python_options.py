@@ -10,6 +10,7 @@ from forge.core.reasoning import ReasoningReplay
 from forge.engine.policy import TextPolicy
 from forge.proxy.limits import Limits
 from forge.proxy.settings import Settings
+from forge.proxy.workflows import load_workflows
 
 
 class ProxyOptions(TypedDict, total=False):
@@ -36,6 +37,8 @@ class ProxyOptions(TypedDict, total=False):
     backend_api_key: str | None
     text_policy: TextPolicy
     constrain: bool
+    loop_limit: int
+    workflow: str | Path | None
     api_key: str | None
     allow_anonymous: bool
     max_concurrent: int | None
@@ -50,10 +53,12 @@ def settings_from(given: Mapping[str, Any]) -> Settings:
             fields[name] = str(fields[name])
     for name in ("api_key", "backend_api_key"):
         fields[name] = (given.get(name) or "").strip() or None
+    workflow = given.get("workflow")
     return Settings(
         **fields
         | {
             "extra_flags": tuple(given.get("extra_flags") or ()),
+            "workflows": load_workflows(Path(workflow)) if workflow is not None else (),
             "rescue": given.get("rescue_enabled", True),
             "limits": given.get("limits") or Limits(),
         }

@@ -126,4 +126,6 @@ def policy_of(settings: Settings) -> Policy:
         rescue=settings.rescue,
         constrain=settings.constrain,
         reasoning_replay=settings.reasoning_replay,
+        loop_limit=settings.loop_limit,
+        workflows=settings.workflows,
     )

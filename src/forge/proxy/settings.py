@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
+from forge.engine.workflow_rules import WorkflowRules
 from forge.proxy.limits import Limits
 from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.managed_rules import MANAGEABLE, managed_fault
@@ -65,6 +66,8 @@ class Settings:
     rescue: bool = True
     constrain: bool = True
     reasoning_replay: ReasoningReplay = "full"
+    loop_limit: int = 3
+    workflows: tuple[WorkflowRules, ...] = ()
     backend_capability: str = "native"
     backend_timeout: float = 300.0
     backend_api_key: str | None = field(default=None, repr=False)
@@ -155,6 +158,8 @@ class Settings:
             raise SettingsError("max_retries must be nonnegative")
         if self.max_tool_errors < 0:
             raise SettingsError("max_tool_errors must be nonnegative")
+        if self.loop_limit < 0:
+            raise SettingsError("loop_limit must be nonnegative")
         if not math.isfinite(self.backend_timeout) or self.backend_timeout <= 0:
             raise SettingsError("backend_timeout must be a finite value greater than 0")
         if not 0 <= self.port <= 65535:

@@ -1,0 +1,73 @@
+"""The calls that a conversation holds, with what each of them gave. Pure: the transcript is all there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from forge.core.request import Call, ChatMessage, Opaque, Result, Text
+
+_ERROR: Final = re.compile(
+    r"\s*(?:\[?error\b|\[\w*error\]|\[notrun\]|<(?:tool_use_)?error>|traceback \(most recent call last\)"
+    r"|this call was not run\b"
+    r'|\{\s*"(?:error|is_?error)"\s*:(?!\s*(?:null\b|false\b|""|\[\s*\]|\{\s*\})))',
+    re.IGNORECASE,
+)
+
+
+class PastCall(Struct):
+    """An earlier call. ``arguments`` is the decoded value, or the text where that is no JSON.
+
+    ``result`` is None while there is none; ``failed``: the result says that the call did not do what it should.
+    """
+
+    name: str
+    arguments: Any
+    result: str | None = None
+    failed: bool = False
+
+
+def past_calls(messages: Sequence[ChatMessage]) -> list[PastCall]:
+    """The calls of a conversation in the order in which they were made, paired with their results by id."""
+    made: list[PastCall] = []
+    waiting: dict[str, list[PastCall]] = {}
+    for message in messages:
+        seen = "".join(
+            bytes(part.raw).decode("latin-1") for part in message.parts if isinstance(part, Opaque)
+        )
+        for part in message.parts:
+            if isinstance(part, Call):
+                call = PastCall(part.name, decoded_arguments(part.arguments))
+                made.append(call)
+                waiting.setdefault(part.id, []).append(call)
+            elif isinstance(part, Result) and waiting.get(part.call_id):
+                call = waiting[part.call_id].pop(0)
+                # What is not text (an image) is part of what came back as well.
+                call.result = part.content + seen
+                call.failed = part.is_error or _ERROR.match(part.content) is not None
+    return made
+
+
+def since_the_user_spoke(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """What came after the user's last word. Text beside results is no word of the user's: clients add reminders there."""
+    for number in range(len(messages) - 1, -1, -1):
+        message = messages[number]
+        if (
+            message.role == "user"
+            and any(isinstance(part, Text) for part in message.parts)
+            and not any(isinstance(part, Result) for part in message.parts)
+        ):
+            return messages[number + 1 :]
+    return messages
+
+
+def decoded_arguments(arguments: str) -> Any:
+    """Arguments as a value, or the text itself where it is no JSON."""
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
