@@ -5,6 +5,7 @@ from note_tools import TOOLS
 
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.context import Context
+from forge.dialects.repeats import Repeats
 from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment, TextSegment
 from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
@@ -13,13 +14,13 @@ BOX = Toolbox(TOOLS)
 PING = Found(BOX.tools["ping"], {})
 
 
-def candidate(text, *, before="", seen=None, notation="hermes"):
+def candidate(text, *, before="", repeats=None, notation="hermes"):
     tape = Tape()
     tape.append(text)
     context = Context()
     if before:
         context.shown(before)
-    made = Candidate(tape, 0, BOX, context, {} if seen is None else seen)
+    made = Candidate(tape, 0, BOX, context, repeats or Repeats())
     made.notation = notation
     made.pos = len(text)
     return made
@@ -92,9 +93,9 @@ def test_a_placeholder_makes_an_example():
 
 
 def test_the_same_call_in_another_notation_is_one_call():
-    seen = {}
+    repeats = Repeats()
     for notation, count in (("hermes", 1), ("hermes", 1), ("json", 0)):
-        made = candidate("call", seen=seen, notation=notation)
+        made = candidate("call", repeats=repeats, notation=notation)
         made.found(PING, 0)
         made.finish()
         assert len(made.out) == count

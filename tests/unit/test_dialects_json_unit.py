@@ -6,6 +6,7 @@ from forge.dialects.candidate import Candidate
 from forge.dialects.context import Context
 from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
+from forge.dialects.repeats import Repeats
 from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
 
@@ -14,7 +15,7 @@ END = Literals(("</end>",))
 
 def read(pieces):
     tape = Tape()
-    cur = Candidate(tape, 0, Toolbox(None), Context(), {})
+    cur = Candidate(tape, 0, Toolbox(None), Context(), Repeats())
     reader = json_unit(cur, END)
     for piece in pieces:
         tape.append(piece)

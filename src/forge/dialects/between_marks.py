@@ -8,11 +8,12 @@ from functools import cache
 
 from forge.dialects.candidate import Candidate, Missed
 from forge.dialects.cursor import BLANKS, Need
-from forge.dialects.json_unit import JsonUnit
+from forge.dialects.elements import ELEMENT_HEADS, plain_element
+from forge.dialects.json_calls import plain_call
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CHAT_TOKENS, END_TAGS, TAG_NAMES
-from forge.dialects.notation import Reader
-from forge.dialects.units import AFTER_CALL, SEPARATORS, report, unit
+from forge.dialects.notation import Quick, Reader
+from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 from forge.repair.tolerant import read_valid
 
 _NOISE = Literals(
@@ -31,8 +32,6 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     noise = _NOISE | openers
 
     def read(cur: Candidate) -> Generator[None, None, bool]:
-        if closes and _usual(cur, openers, closers, marked=marked):
-            return True
         yield from cur.literal(openers)
         yield from cur.run(_repeated(openers))  # written twice, or very often
         return (yield from body(cur, noise, closers, marks, marked=marked))
@@ -40,24 +39,42 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     return read
 
 
-def _usual(cur: Candidate, openers: Literals, closers: Literals, *, marked: bool) -> bool:
-    """Read what is nearly always there: one valid JSON value between the marks, all of it already arrived."""
-    text, base = cur.tape.window(cur.pos)
-    before, behind = _around(openers, closers)
-    head = before.match(text, cur.pos - base)
-    if head is None:
+def between(opens: Iterable[str], closes: Iterable[str]) -> Quick | None:
+    """Takes one plain call between marks: a valid JSON object of the usual shape, or an element without markup."""
+    openers, ends = Literals(opens), tuple(closes)
+    if not ends:
+        return None
+    closers = Literals((*ends, *END_TAGS))
+
+    def quick(cur: Candidate) -> bool:
+        before, behind = _around(openers, closers)
+        start = cur.pos
+        if cur.matched(before) is None:
+            return False
+        text, base = cur.tape.window(cur.pos)
+        if text.startswith("{", cur.pos - base):
+            taken = _object(cur, text, base, behind)
+        else:
+            taken = plain_element(cur) and cur.matched(behind) is not None
+        if not taken:
+            cur.forget()
+            cur.pos = start
+        return taken
+
+    return quick
+
+
+def _object(cur: Candidate, text: str, base: int, behind: re.Pattern[str]) -> bool:
+    start = cur.pos
+    whole = read_valid(text, start - base)
+    if whole is None:
         return False
-    whole = read_valid(text, head.end())
-    tail = behind.match(text, whole[1]) if whole is not None else None
-    if whole is None or tail is None:
+    tail = behind.match(text, whole[1])
+    found = plain_call(whole[0], cur.tools) if tail is not None else None
+    if found is None or tail is None:
         return False
-    back, start = cur.pos, base + head.end()
     cur.pos = base + whole[1]
-    if not report(cur, JsonUnit("read", whole[0]), start, marked=marked):
-        cur.forget()
-        cur.pos = back
-        return False
-    cur.flush()
+    cur.found(found, start)
     cur.pos = base + tail.end()
     return True
 
@@ -65,7 +82,7 @@ def _usual(cur: Candidate, openers: Literals, closers: Literals, *, marked: bool
 @cache
 def _around(openers: Literals, closers: Literals) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return (
-        re.compile(rf"{openers.pattern.pattern}\s*+(?=[{{\[])"),
+        re.compile(rf"{openers.pattern.pattern}\s*+(?=\{{|{ELEMENT_HEADS.pattern.pattern})"),
         re.compile(rf"\s*+{closers.pattern.pattern}"),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 from forge.core.calls import CallSource, ToolCall
@@ -11,6 +10,7 @@ from forge.core.request import Tool
 from forge.dialects.context import Context, has_placeholder
 from forge.dialects.cursor import Cursor, Need
 from forge.dialects.literals import Literals
+from forge.dialects.repeats import Repeats
 from forge.dialects.reply import (
     CallSegment,
     ReasoningSegment,
@@ -64,19 +64,19 @@ class Candidate(Cursor):
         "notation",
         "out",
         "quotable",
-        "seen",
+        "repeats",
         "start",
         "written_out",
     )
 
-    def __init__(
-        self, tape: Tape, start: int, tools: Toolbox, context: Context, seen: dict[str, str]
-    ) -> None:
-        super().__init__(tape, start, tools)
+    def __init__(self, tape: Tape, start: int, tools: Toolbox, context: Context, repeats: Repeats) -> None:
+        self.tape = tape  # not by super(): a candidate is made for every opener
+        self.pos = start
+        self.tools = tools
         self.start = start
         self.done = start
         self.context = context
-        self.seen = seen
+        self.repeats = repeats
         self.notation = ""
         self.quotable = True
         self.written_out = False
@@ -142,7 +142,7 @@ class Candidate(Cursor):
         for segment in self._pending:
             if isinstance(segment, CallSegment):
                 self._made += 1
-                if self._twice(segment.call):
+                if self.repeats.elsewhere(segment.call, self.notation):
                     continue
                 self.context.calls += 1
             self.out.append(segment)
@@ -228,20 +228,3 @@ class Candidate(Cursor):
         if self.pos > self.done:
             self.done = self.pos
             self.context.cut()
-
-    def _twice(self, call: ToolCall) -> bool:
-        """Whether the same call was already written in another notation."""
-        key = _fingerprint(call)
-        if key is None:
-            return False
-        return self.seen.setdefault(key, self.notation) != self.notation
-
-
-def _fingerprint(call: ToolCall) -> str | None:
-    try:
-        return call.tool + _ENCODER.encode(call.args)
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from forge.dialects.cues import last_sentence, speaks_of_example
 
@@ -19,6 +17,7 @@ _PLACEHOLDER = re.compile(
     r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
 )
 _BLANKED = re.compile(r"(?:YOUR|INSERT|ENTER)[_ -][A-Z0-9_ -]+\Z|\.\.\.\Z|…\Z")
+_LONGEST_PLACEHOLDER = 60
 _PLACEHOLDER_STARTS = frozenset("<{[YIE.…")
 _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
 
@@ -110,7 +109,7 @@ def is_placeholder(key: str, value: object) -> bool:
     """Whether ``value`` of parameter ``key`` only names what should stand there (``<city>``, ``{{city}}``, ``...``)."""
     if not isinstance(value, str):
         return False
-    if len(value) > 60 or value.lstrip()[:1] not in _PLACEHOLDER_STARTS:
+    if len(value) > _LONGEST_PLACEHOLDER or value.lstrip()[:1] not in _PLACEHOLDER_STARTS:
         return False
     match = _PLACEHOLDER.match(value.strip())
     if match is None:
@@ -122,8 +121,9 @@ def is_placeholder(key: str, value: object) -> bool:
 
 def has_placeholder(args: object) -> bool:
     """Whether an argument of a call is a placeholder."""
-    return isinstance(args, Mapping) and any(is_placeholder(str(key), value) for key, value in _items(args))
-
-
-def _items(args: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    return list(args.items())
+    if not isinstance(args, dict):
+        return False
+    for key, value in args.items():
+        if isinstance(value, str) and len(value) <= _LONGEST_PLACEHOLDER and is_placeholder(str(key), value):
+            return True
+    return False

@@ -73,13 +73,7 @@ _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *
 def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     """Read one call; the cursor stands behind ``head`` (``<function=``, ``<invoke name=``)."""
     words = _BY_HEAD[head]
-    usual = cur.matched(_simple(words))
-    if usual is not None:
-        values = {
-            (quoted or bare).strip(): stripped(text)
-            for quoted, bare, text in _simple_values(words).findall(usual[3])
-        }
-        _report(cur, (usual[1] or usual[2]).strip(), values, {}, start)
+    if _plain_element(cur, words, start):
         return True
     name, closed = yield from _tag_name(cur)
     if not name:
@@ -99,13 +93,36 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
         cur.missed(Missed("cut_off", name), start)
         return True
     cur.pos = body
-    values = {}
+    values: dict[str, str] = {}
     typed: dict[str, bool] = {}
     done = yield from _parameters(cur, words, name, values, typed, _wrapper_end(cur, start))
     if not done and not (tool and all(key in values for key in cur.tools.parameters(tool)) and values):
         cur.missed(Missed("cut_off" if cur.pos >= cur.tape.end else "unreadable", name), start)
         return True
     _report(cur, name, values, typed, start)
+    return True
+
+
+def plain_element(cur: Candidate) -> bool:
+    """Take a call whose values hold no markup, if one stands here and has arrived whole."""
+    start = cur.pos
+    head = cur.matched(ELEMENT_HEADS.pattern)
+    if head is None or not _plain_element(cur, _BY_HEAD[head.group()], start):
+        cur.pos = start
+        return False
+    return True
+
+
+def _plain_element(cur: Candidate, words: Words, start: int) -> bool:
+    usual = cur.matched(_simple(words))
+    if usual is None:
+        return False
+    quoted, bare, members = usual.groups()
+    values = {
+        (quoted_key or key).strip(): stripped(text)
+        for quoted_key, key, text in _simple_values(words).findall(members)
+    }
+    _report(cur, (quoted or bare).strip(), values, {}, start)
     return True
 
 

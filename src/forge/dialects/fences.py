@@ -146,7 +146,9 @@ def _one(cur: Candidate, *, marked: bool) -> Need[bool]:
     word = yield from cur.sees(openers)
     if word is not None:
         before = cur.anything
-        if (yield from notations[word].read(cur)) and (cur.anything or before):
+        quick = notations[word].quick
+        taken = quick is not None and quick(cur)
+        if (taken or (yield from notations[word].read(cur))) and (cur.anything or before):
             return True
         cur.pos = start
     return (yield from unit(cur, _END, marked=marked))

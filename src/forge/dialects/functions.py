@@ -6,9 +6,9 @@ import re
 from collections.abc import Generator
 from functools import cache
 
-from forge.dialects.between_marks import wrapper
+from forge.dialects.between_marks import between, wrapper
 from forge.dialects.candidate import Candidate
-from forge.dialects.elements import ELEMENT_HEADS, element
+from forge.dialects.elements import ELEMENT_HEADS, element, plain_element
 from forge.dialects.marks import CALL_END
 from forge.dialects.notation import Notation, Opener, anywhere
 from forge.dialects.units import unit
@@ -42,6 +42,7 @@ FUNCTIONS = (
         seen_in="Qwen3-Coder, Qwen3.5, Nemotron 3, Llama on Groq, MiniCPM, Claude-like data, DeepSeek V3.2",
         openers=anywhere(*ELEMENT_HEADS.words),
         read=_element,
+        quick=plain_element,
         plain=_overtaken,
         example="<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>",
     ),
@@ -51,6 +52,7 @@ FUNCTIONS = (
         seen_in="Mistral 7B v0.3 to Mistral Small 3.2, Devstral, Magistral",
         openers=anywhere("[TOOL_CALLS]"),
         read=wrapper(("[TOOL_CALLS]",), ("[/TOOL_CALLS]",)),
+        quick=between(("[TOOL_CALLS]",), ("[/TOOL_CALLS]",)),
         example='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
     ),
     Notation(

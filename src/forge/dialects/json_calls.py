@@ -62,7 +62,7 @@ def calls_in(unit: JsonUnit, tools: Toolbox, *, marked: bool) -> Calls:
     ``marked`` says that the notation around it promises a call: then a name without arguments is a call with
     none, and a call of an unknown tool is worth reporting whatever its shape.
     """
-    plain = None if unit.open else _plain_call(unit, tools)
+    plain = None if unit.open else plain_call(unit.value, tools, unit.fixes)
     if plain is not None:
         return Calls([plain])
     reader = _Reader(tools, _open_containers(unit), unit.fixes, marked=marked)
@@ -70,16 +70,15 @@ def calls_in(unit: JsonUnit, tools: Toolbox, *, marked: bool) -> Calls:
     return reader.calls
 
 
-def _plain_call(unit: JsonUnit, tools: Toolbox) -> Found | None:
+def plain_call(value: object, tools: Toolbox, fixes: tuple[Fix, ...] = ()) -> Found | None:
     """The call in ``{"name": N, "arguments": {...}}``, the shape that nearly all have."""
-    value = unit.value
     if not isinstance(value, dict) or len(value) != 2:
         return None
     name, raw = value.get("name"), value.get("arguments")
     tool = tools.get(name) if isinstance(name, str) and isinstance(raw, dict) else None
     if tool is None or not raw.keys() <= tools.parameters(tool).keys():  # type: ignore[union-attr]
         return None
-    return Found(tool, raw, fixes=unit.fixes)
+    return Found(tool, raw, fixes=fixes)
 
 
 def _open_containers(unit: JsonUnit) -> list[object]:

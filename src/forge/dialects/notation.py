@@ -15,6 +15,11 @@ Reader: TypeAlias = Callable[[Candidate], Generator[None, None, bool]]
 up to the cursor. False: it is none, and everything that is not final yet is looked at again."""
 
 
+Quick: TypeAlias = Callable[[Candidate], bool]
+"""Takes what is nearly always there, where all of it has arrived and nothing has to be found out. False: it is not,
+and the candidate is as it was. What it takes the reader would have taken too."""
+
+
 class Where(Enum):
     """Where an opener has to stand to count."""
 
@@ -62,6 +67,7 @@ class Notation(Struct, frozen=True, kw_only=True):
     written_out: bool = False
     repeats: bool = False
     plain: Callable[[str, int], int] | None = None
+    quick: Quick | None = None
 
 
 def anywhere(*texts: str) -> tuple[Opener, ...]:

@@ -10,6 +10,7 @@ from forge.dialects.automaton import Hit, automaton, held_name, name_before
 from forge.dialects.candidate import Candidate
 from forge.dialects.context import Context
 from forge.dialects.notation import Notation, Opener, Where
+from forge.dialects.repeats import Repeats
 from forge.dialects.reply import ReasoningSegment, Reply, Segment, TextSegment
 from forge.dialects.tape import Tape
 from forge.dialects.thinking import open_block
@@ -36,7 +37,7 @@ class ReplyScanner:
         self._automaton = automaton(tuple(self._tools.tools))
         self._tape = Tape()
         self._context = Context()
-        self._seen: dict[str, str] = {}
+        self._repeats = Repeats()
         self._out: list[Segment] = []
         self._shown = 0  # everything before was given out or dropped
         self._scan = 0  # no opener begins before
@@ -47,7 +48,7 @@ class ReplyScanner:
         self._word = ""  # the opener that was found last
         self._resume = 0  # where it ends
         if thinking:
-            self._candidate = Candidate(self._tape, 0, self._tools, self._context, self._seen)
+            self._candidate = Candidate(self._tape, 0, self._tools, self._context, self._repeats)
             self._candidate.notation = "think"
             self._reader = open_block(self._candidate)
 
@@ -188,11 +189,14 @@ class ReplyScanner:
                 return True
             self._show(start)
             if self._stands(opener):
-                self._candidate = Candidate(self._tape, start, self._tools, self._context, self._seen)
-                self._candidate.notation = notation.name
-                self._candidate.quotable = notation.quotable
-                self._candidate.written_out = notation.written_out
-                self._reader = notation.read(self._candidate)
+                candidate = Candidate(self._tape, start, self._tools, self._context, self._repeats)
+                candidate.notation = notation.name
+                candidate.quotable = notation.quotable
+                candidate.written_out = notation.written_out
+                if notation.quick is not None and notation.quick(candidate):
+                    self._end(candidate)
+                else:
+                    self._candidate, self._reader = candidate, notation.read(candidate)
                 return True
         return False
 
@@ -220,11 +224,12 @@ class ReplyScanner:
             self._settle(candidate)
             return False
         read_to = candidate.pos
-        if taken:
-            candidate.finish()
-        self._settle(candidate)
         self._candidate = self._reader = None
-        if taken or candidate.done > candidate.start:
+        if taken:
+            self._end(candidate)
+            return True
+        self._settle(candidate)
+        if candidate.done > candidate.start:
             self._scan = max(self._scan, self._shown)
         else:
             self._rescanned += max(read_to - candidate.start, 0)
@@ -239,6 +244,12 @@ class ReplyScanner:
             self._scan = max(self._scan, self._shown)
         else:
             self._scan = self._skip_run()
+
+    def _end(self, candidate: Candidate) -> None:
+        """It was its notation, up to where it stands."""
+        candidate.finish()
+        self._settle(candidate)
+        self._scan = max(self._scan, self._shown)
 
     def _settle(self, candidate: Candidate) -> None:
         self._out.extend(candidate.out)

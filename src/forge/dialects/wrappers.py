@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from forge.dialects.between_marks import wrapper
+from forge.dialects.between_marks import between, wrapper
 from forge.dialects.candidate import Candidate
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
@@ -54,6 +54,7 @@ def _pair(
         seen_in=seen_in,
         openers=tuple(Opener(text, where) for text in opens),
         read=reader,
+        quick=between(opens, (close,) if close else ()),
         repeats=len(opens) == 1,
         example=f"{opens[0]}{sample}{close}",
     )

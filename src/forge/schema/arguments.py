@@ -81,7 +81,7 @@ def read_arguments(
         value = _with_written_numbers(reading, compiled)
     if not text_values:
         value = _unwrap(value, tool, compiled, fixes)
-    if isinstance(value, Mapping) and not isinstance(value, dict):
+    if not isinstance(value, dict) and isinstance(value, Mapping):
         value = dict(value)
     if not isinstance(value, dict):
         found = type_name(value)
@@ -95,7 +95,7 @@ def read_arguments(
         return CheckedArguments(
             value=value, is_object=False, complete=True, fixes=tuple(fixes), problems=(problem,)
         )
-    if not text_values and compiled.accepts(value) and not _holds_floats(value):
+    if not text_values and compiled.accepts(value) and not (compiled.wants_integers and _holds_floats(value)):
         # What fits as it stands is not re-typed, but for 2.0 where an integer is wanted: it fits, and is no int.
         return CheckedArguments(value=value, is_object=True, complete=True, fixes=tuple(fixes))
     if not (text_values and _plain_text(value, compiled)):

@@ -42,6 +42,7 @@ class CompiledSchema:
         "text_names",
         "top_level_names",
         "view",
+        "wants_integers",
     )
 
     def __init__(self, schema: object) -> None:
@@ -55,6 +56,8 @@ class CompiledSchema:
         self.text_names = _text_names(self.schema)
         """Members that any text fits as it is; empty where more than their own schemas speaks about them."""
         self.parameter_names = frozenset(_every_name(self.schema))
+        self.wants_integers = _mentions(self.schema, "integer")
+        """Whether an integer is wanted anywhere."""
 
     def wants_text(self, name: str) -> bool:
         """Whether the top-level member ``name`` is text and nothing else."""
@@ -88,6 +91,17 @@ class CompiledSchema:
 def compile_schema(schema: object) -> CompiledSchema:
     """The compiled form of ``schema``, from a bounded cache keyed by the schema's digest. Never raises."""
     return _compiled(_Key(schema))
+
+
+def _mentions(schema: object, word: str) -> bool:
+    todo = [schema]
+    while todo:
+        node = todo.pop()
+        if node == word:
+            return True
+        if isinstance(node, dict | list):
+            todo.extend(node.values() if isinstance(node, dict) else node)
+    return False
 
 
 def _every_name(schema: dict[str, Any]) -> Iterator[str]:
