@@ -23,7 +23,8 @@ from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
 from forge.schema.arguments import read_arguments
 
-_PATIENCE = 32
+_PATIENCE = 5
+"""After more failed calls in a row within one notation the rest of it is not looked at."""
 
 
 class Found(NamedTuple):

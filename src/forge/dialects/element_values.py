@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from forge.dialects.candidate import Candidate
-from forge.dialects.cursor import Need
+from forge.dialects.cursor import SPACE, Need
 from forge.dialects.literals import Literals, union
 from forge.dialects.marks import CHAT_TOKENS, END_TAGS
 from forge.dialects.verbatim import ends_call, goes_on, stripped
@@ -62,16 +63,19 @@ def parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
 def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str | None) -> Need[str | None]:
     """Read a value up to its end tag. Tags inside of it that open and close are part of it.
 
-    An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and
-    before the next parameter (:func:`_next_parameter`). Where the reply ends right there, that end must be the outermost one:
-    otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
+    An end tag counts if the call goes on behind it. A missing end tag is forgiven before the call's end and before
+    the next parameter (:func:`_next_parameter`). Where the reply ends right there, that end must be the outermost
+    one: otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
     """
     start = cur.pos
     stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
     goes = union(words.opens, words.closes, words.ends, OUTER)
+    idle = _idle(words.closes, goes)
     inner = calls = 0
     last_close = -1
     while True:
+        if not inner:
+            cur.matched(idle)
         at, found = yield from cur.until(stops)
         if found is None:
             return None
@@ -104,6 +108,13 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
             return stripped(text)
 
 
+@cache
+def _idle(closes: Literals, follow: Literals) -> re.Pattern[str]:
+    """Text in which nothing ends: without tags, but for end tags behind which the call certainly does not go on."""
+    behind = rf"{SPACE.pattern}+(?:[{re.escape(follow.starts)}]|\Z)"
+    return re.compile(rf"(?:[^<\[]++|{closes.pattern.pattern}(?!{behind}))*+")
+
+
 def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None) -> Need[bool]:
     """Whether the end tag ``found``, which comes before the value's own, ends the call."""
     if not (yield from ends_call(cur, words.closes)):
@@ -116,9 +127,9 @@ def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None
 def _next_parameter(cur: Candidate, words: Words, place: Place, start: int, at: int) -> Need[bool]:
     """Whether the tag that begins at ``at`` is the call's next parameter; the cursor stands in it.
 
-    The end tag of the value from ``start`` to ``at`` is missing then. Otherwise the tag is part of the value: where its parameter
-    was not declared or was given already, where it does not stand on a line of its own although the value began on a new one, and
-    where it is closed at once (the text names the tag).
+    The end tag of the value from ``start`` to ``at`` is missing then. Otherwise the tag is part of the value: where
+    its parameter was not declared or was given already, where it does not stand on a line of its own although the
+    value began on a new one, and where it is closed at once (the text names the tag).
     """
     tool = cur.tools.get(place.call)
     key = yield from parameter_name(cur, {})

@@ -63,6 +63,9 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
 
 def _plain_fence(text: str, at: int) -> int:
     """The end of a block that cannot hold a call: its language or its first character says so."""
+    empty = _EMPTY_BLOCKS.match(text, at)
+    if empty is not None:
+        return empty.end()
     head = _HEAD.match(text, at)
     if head is None:
         return -1
@@ -77,6 +80,8 @@ def _plain_fence(text: str, at: int) -> int:
     return ticks_end.end() if ticks_end is not None else -1
 
 
+_EMPTY_BLOCKS = re.compile(r"(?:```\w*+\n```\w*+\n(?=```\w*+\n```))++")
+"""Blocks with nothing in them, each followed by another one."""
 _HEAD = re.compile(r"(`{3,}+)([^\n`]*+)(?=\n[\s\u200b\u200c\u200d\u2060\ufeff]*+(.))", re.DOTALL)
 _CALL_FIRST = "{[<>_｛［"
 

@@ -44,13 +44,25 @@ def _skip(state: str, firsts: str) -> re.Pattern[str]:
         return re.compile(rf"[^\n{first}]*+")
     if state == "/*":
         return re.compile(rf"[^*{first}]*+")
-    return re.compile(rf"[^\[\]{{}}()｛｝［］\"'“”‘「\\/{first}]*+")
+    return re.compile(rf"{_plain(first)}*+")
+
+
+def _plain(firsts: str) -> str:
+    """Matches a character that means nothing between strings."""
+    return rf"[^\[\]{{}}()｛｝［］\"'“”‘「\\/{firsts}]"
 
 
 @lru_cache(maxsize=512)
-def _whole_string(firsts: str) -> re.Pattern[str]:
-    """Matches a string in which no mark can begin, with its quotes."""
-    return re.compile(rf'"(?:[^\\"{re.escape(firsts)}]++|\\.)*+"', re.DOTALL)
+def _inside(firsts: str, marks: Literals | None, *, strings: bool) -> re.Pattern[str]:
+    """Like :func:`_skip` within brackets, but passes over whole strings and small lists as well.
+
+    A string in which a mark may begin is none of them, nor is a bracket with which a mark begins.
+    """
+    first = re.escape(firsts)
+    plain = _plain(first)
+    string = rf'|"(?:[^\\"{first}]++|\\.)*+"' if strings else ""
+    no_mark = f"(?!{marks.pattern.pattern})" if marks is not None else ""
+    return re.compile(rf"(?:{plain}++{string}|{no_mark}\[{plain}*+\])*+", re.DOTALL)
 
 
 class JsonLexer:
@@ -105,9 +117,10 @@ class JsonLexer:
     def run(self, text: str, at: int, *, final: bool) -> tuple[int, Event]:
         """Go on at ``at``; gives the offset to go on from and why it stopped."""
         size, firsts = len(text), self._firsts
-        whole_string = _whole_string(firsts)
+        inside = _inside(firsts, self._marks, strings=not self._source)
         while True:
-            match = _skip(self.state, firsts).match(text, at)
+            within = self.stack and not self.state and not self._passes
+            match = (inside if within else _skip(self.state, firsts)).match(text, at)
             assert match is not None
             at = match.end()
             if at >= size:
@@ -123,11 +136,6 @@ class JsonLexer:
                 if closed:
                     return self._stop(text, at), Event.CLOSED
                 continue
-            elif char == '"' and self.stack and not self.state and not self._source:
-                string = whole_string.match(text, at)
-                if string is not None:
-                    at = string.end()
-                    continue
             if not final and size - at <= 2 and self._undecided(char, text[at:]):
                 return self._stop(text, at), Event.MORE
             before = text[at - 1] if at else self._before

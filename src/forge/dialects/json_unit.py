@@ -75,7 +75,9 @@ def _attempt(
         unit = _doubled(cur, text, stop)
         if unit is not None:
             return unit
-    if lexer is None or lexer.in_string or lexer.lost or not lexer.stack or reading.fault == "unreadable":
+    if lexer is None or lexer.in_string or lexer.lost or not lexer.stack:
+        return None
+    if reading.in_string or reading.fault == "unreadable":
         return None
     return _closed(cur, text, stop, lexer, explicit=explicit)
 

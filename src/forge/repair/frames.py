@@ -31,7 +31,8 @@ class Frame:
 class Stop(Exception):  # noqa: N818 - control flow inside the reader, never seen outside
     """Ends a reading at once."""
 
-    def __init__(self, fault: Fault, pos: int) -> None:
+    def __init__(self, fault: Fault, pos: int, *, in_string: bool = False) -> None:
         super().__init__(fault)
         self.fault: Fault = fault
         self.pos = pos
+        self.in_string = in_string

@@ -41,6 +41,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     complete: bool = False
     closed: bool = False
     fault: Fault = ""
+    in_string: bool = False
+    """The text ended inside a string, so that no closer added behind it can complete the value."""
 
     @property
     def risk(self) -> Risk | None:

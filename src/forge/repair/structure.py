@@ -50,7 +50,7 @@ class TolerantReader:
             value = self.stack[0].container if self.stack else None
             end = self.start if stop.fault in ("absent", "too_deep") else stop.pos
             fixes = () if stop.fault == "absent" else tuple(self.ledger.fixes)
-            return Reading(value=value, end=end, fixes=fixes, fault=stop.fault)
+            return Reading(value=value, end=end, fixes=fixes, fault=stop.fault, in_string=stop.in_string)
         fault: Fault = "" if self.certain else "cut_off"
         return Reading(
             value=self.root,
@@ -251,7 +251,8 @@ class TolerantReader:
         return self.stack[-1].child_path() if self.stack else ""
 
     def _open(self, pos: int, char: str) -> None:
-        if len(self.stack) >= MAX_DEPTH:
+        run = self.text[pos + 1 : pos + 2] == char and self.text.startswith(char * (MAX_DEPTH + 1), pos)
+        if run or len(self.stack) >= MAX_DEPTH:
             raise Stop("too_deep", pos)
         self.stack.append(Frame(_OPENERS[char], self._here()))
         self.pos = pos + 1
@@ -264,7 +265,7 @@ class TolerantReader:
         while True:
             token = self.strings.read(pos, place, len(self.stack))
             if token is None:
-                raise Stop("cut_off", self.size)
+                raise Stop("cut_off", self.size, in_string=True)
             parts.append(self.text[pos + 1 : token.end - 1] if raw else token.value)
             for code, risk in token.codes:
                 self._fix(code, risk, self._here())
