@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from forge.core.ledger import Fix
 
 
-@dataclass(frozen=True, slots=True)
-class CallSource:
+class CallSource(Struct, frozen=True):
     """Where a call was found in a reply and what had to be mended to read it.
 
     ``span`` is a half-open range of character offsets in the reply's text; ``(-1, -1)`` for a call that the

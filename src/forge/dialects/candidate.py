@@ -23,7 +23,7 @@ from forge.dialects.tape import Tape
 from forge.dialects.toolbox import Toolbox
 from forge.schema.arguments import read_arguments
 
-_PATIENCE = 5
+_PATIENCE = 3
 """After more failed calls in a row within one notation the rest of it is not looked at."""
 
 
@@ -138,7 +138,7 @@ class Candidate(Cursor):
 
     def flush(self) -> None:
         """Make what was found so far final. Waits for the first call: a candidate without one stays text."""
-        if self.hold or not self.calls_found or self.example:
+        if self.hold or not (self._made or self._waiting) or self.example:
             return
         for segment in self._pending:
             if isinstance(segment, CallSegment):

@@ -124,6 +124,8 @@ def has_placeholder(args: object) -> bool:
     if not isinstance(args, dict):
         return False
     for key, value in args.items():
-        if isinstance(value, str) and len(value) <= _LONGEST_PLACEHOLDER and is_placeholder(str(key), value):
+        if not isinstance(value, str) or len(value) > _LONGEST_PLACEHOLDER:
+            continue
+        if (value[:1] in _PLACEHOLDER_STARTS or value[:1].isspace()) and is_placeholder(str(key), value):
             return True
     return False

@@ -106,6 +106,10 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
 def plain_element(cur: Candidate) -> bool:
     """Take a call whose values hold no markup, if one stands here and has arrived whole."""
     start = cur.pos
+    usual = cur.matched(_whole(_BY_PREFIX[""]))
+    if usual is not None:
+        _take_plain(cur, _BY_PREFIX[""], usual, start)
+        return True
     head = cur.matched(ELEMENT_HEADS.pattern)
     if head is None or not _plain_element(cur, _BY_HEAD[head.group()], start):
         cur.pos = start
@@ -115,15 +119,18 @@ def plain_element(cur: Candidate) -> bool:
 
 def _plain_element(cur: Candidate, words: Words, start: int) -> bool:
     usual = cur.matched(_simple(words))
-    if usual is None:
-        return False
+    if usual is not None:
+        _take_plain(cur, words, usual, start)
+    return usual is not None
+
+
+def _take_plain(cur: Candidate, words: Words, usual: re.Match[str], start: int) -> None:
     quoted, bare, members = usual.groups()
     values = {
         (quoted_key or key).strip(): stripped(text)
         for quoted_key, key, text in _simple_values(words).findall(members)
     }
     _report(cur, (quoted or bare).strip(), values, {}, start)
-    return True
 
 
 _SIMPLE_NAME = r"(?:\"([^\"<\n]++)\"|([^<>\n\"'“/{]++))>"
@@ -136,6 +143,12 @@ def _simple(words: Words) -> re.Pattern[str]:
     opens, closes = words.opens.pattern.pattern, words.closes.pattern.pattern
     value = rf"{opens}{_ANY_SIMPLE_NAME}[^<]*+{closes}\s*+"
     return re.compile(rf"{_SIMPLE_NAME}\s*+((?:{value})*+){words.ends.pattern.pattern}")
+
+
+@cache
+def _whole(words: Words) -> re.Pattern[str]:
+    """The same with its head."""
+    return re.compile(words.heads.pattern.pattern + _simple(words).pattern)
 
 
 @cache

@@ -123,6 +123,8 @@ class ReplyScanner:
         match = _SPACE.match(text, at)
         assert match is not None
         at, starts = match.end(), self._automaton.starts
+        if at < len(text) and text[at] not in starts.starts:
+            return None
         found = starts.pattern.match(text, at)
         if found is not None:
             return Hit(at, found.group())
@@ -154,6 +156,9 @@ class ReplyScanner:
     def _choose(self, text: str, base: int, at: int) -> None:
         """Which notations may begin here; those that begin with a tool's name first."""
         entries = self._automaton.entries.get(self._word, ())
+        if len(entries) == 1 and not entries[0][0].named:
+            self._choices = [(base + at, *entries[0])]
+            return
         self._choices = [(base + at, opener, notation) for opener, notation in entries if not opener.named]
         if len(self._choices) == len(entries):
             return
@@ -185,19 +190,18 @@ class ReplyScanner:
         """Start the next notation that may begin here."""
         while self._choices:
             start, opener, notation = self._choices.pop(0)
-            if notation.plain is not None and self._pass_plain(notation.plain, start):
-                return True
             self._show(start)
-            if self._stands(opener):
-                candidate = Candidate(self._tape, start, self._tools, self._context, self._repeats)
-                candidate.notation = notation.name
-                candidate.quotable = notation.quotable
-                candidate.written_out = notation.written_out
-                if notation.quick is not None and notation.quick(candidate):
-                    self._end(candidate)
-                else:
-                    self._candidate, self._reader = candidate, notation.read(candidate)
-                return True
+            if not self._stands(opener):
+                continue
+            candidate = Candidate(self._tape, start, self._tools, self._context, self._repeats)
+            candidate.notation = notation.name
+            candidate.quotable = notation.quotable
+            candidate.written_out = notation.written_out
+            if notation.quick is not None and notation.quick(candidate):
+                self._end(candidate)
+            elif notation.plain is None or not self._pass_plain(notation.plain, start):
+                self._candidate, self._reader = candidate, notation.read(candidate)
+            return True
         return False
 
     def _pass_plain(self, plain: Callable[[str, int], int], start: int) -> bool:

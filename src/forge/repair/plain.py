@@ -11,6 +11,7 @@ _LITERAL = r"(true|false|null)"
 _VALUE = rf"(?:{_TEXT}|{_NUMBER}|{_LITERAL})\s*+,\s*+"
 # The look-ahead is the rule by which a quote closes its string: what follows must be a comma and a name, or a value.
 _MEMBER = re.compile(rf'"([^"\\\x00-\x1f]{{1,80}}+)"\s*+:\s*+{_VALUE}(?="(?:[^"\\\n]){{1,80}}+"\s*+:)')
+PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]{1,80}+)"\s*+:')
 _ITEM = re.compile(rf'{_VALUE}(?=["{{\[\d-])')
 _LITERALS = {"true": True, "false": False, "null": None}
 

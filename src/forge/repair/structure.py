@@ -8,7 +8,7 @@ from typing import Any
 from forge.core.ledger import Fix, Risk
 from forge.repair.frames import Frame, Stop
 from forge.repair.gaps import Gaps
-from forge.repair.plain import plain_items, plain_members
+from forge.repair.plain import PLAIN_KEY, plain_items, plain_members
 from forge.repair.quotes import END_MARK, QUOTES, Place
 from forge.repair.reading import MAX_DEPTH, Fault, Ledger, Reading
 from forge.repair.scalars import read_scalar
@@ -137,6 +137,10 @@ class TolerantReader:
 
     def _key(self, frame: Frame) -> None:
         pos, text = self.pos, self.text
+        plain = PLAIN_KEY.match(text, pos)
+        if plain is not None:
+            frame.key, self.pos = plain[1], plain.end()
+            return
         glued: re.Match[str] | None = None
         if text[pos] in QUOTES:
             token = self.strings.read(pos, Place.KEY, len(self.stack))

@@ -18,6 +18,7 @@ from forge.schema.validate import CompiledSchema, compile_schema
 
 _WRAPPERS = ("arguments", "input", "parameters", "args", "params", "kwargs")
 _WRAPPER_NAMES = frozenset(_WRAPPERS)
+_TEXT = frozenset((str,))
 _ROUNDS = 4
 """How many wrappings (text in text, list of one, the word once more) are taken off one argument value."""
 _TRAILING_CLOSERS = re.compile(r"[\s}\]）｝］]*+(?:```)?\s*\Z")
@@ -114,7 +115,7 @@ def read_arguments(
 
 def _plain_text(value: dict[Any, Any], compiled: CompiledSchema) -> bool:
     """Whether all members are texts and wanted as such, so that none can be re-typed."""
-    return value.keys() <= compiled.text_names and all(type(text) is str for text in value.values())
+    return value.keys() <= compiled.text_names and set(map(type, value.values())) <= _TEXT
 
 
 def _holds_floats(value: dict[Any, Any]) -> bool:
