@@ -82,6 +82,7 @@ async def test_a_call(script):
     ]
     assert answer.content[0].id
     assert answer.id.startswith("msg_")
+    assert answer._request_id.startswith("req_")
     assert (answer.type, answer.role, answer.model) == ("message", "assistant", "scripted")
 
 
@@ -182,6 +183,7 @@ async def test_errors_are_the_sdks_own(status, kind, name, streams):
         with pytest.raises(kind) as caught:
             await ask(client, tools=TOOLS, stream=streams)
     assert caught.value.status_code == status
+    assert caught.value.request_id.startswith("req_")
     assert "no luck" in caught.value.message
     assert caught.value.body["error"]["type"] == name
 

@@ -32,6 +32,7 @@ class AnthropicDoor(Door):
     protocol = Protocol.ANTHROPIC
     key_slot = "x-api-key"
     heartbeat = PING_EVENT
+    id_headers = (b"x-request-id", b"request-id")
 
     def decode(self, body: bytes) -> Request:
         """Read a Messages body."""

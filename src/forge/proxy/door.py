@@ -58,7 +58,7 @@ class Door(ABC):
 
     ``key_slot`` is the header in which its callers show their key. ``forwards``: backends take its requests at
     ``path`` as they are, so that one in which nothing is guarded may pass byte for byte. ``heartbeat`` is an event
-    that its clients skip.
+    that its clients skip. ``id_headers``: where they look for a request's id.
     """
 
     path: str
@@ -66,6 +66,7 @@ class Door(ABC):
     forwards: bool = True
     key_slot: str = "authorization"
     heartbeat: bytes = HEARTBEAT
+    id_headers: tuple[bytes, ...] = (b"x-request-id",)
 
     @abstractmethod
     def decode(self, body: bytes) -> Request:

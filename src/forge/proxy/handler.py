@@ -43,7 +43,7 @@ class InferenceEndpoint:
         """Answer one request; the backend's work ends with the client's interest."""
         head: Head = scope["forge.head"]
         door, service = self._door, self._service
-        report = Report(scope["path"], send)
+        report = Report(scope["path"], send, door.id_headers)
         try:
             body = await read_body(receive, service.settings.limits, head.content_length)
             request = service.suited(service.with_model(door.decode(body)))

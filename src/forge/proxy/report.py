@@ -58,6 +58,7 @@ class Report:
     __slots__ = (
         "_began",
         "_first",
+        "_id_headers",
         "_last",
         "_send",
         "_spent",
@@ -73,7 +74,8 @@ class Report:
         "stream",
     )
 
-    def __init__(self, path: str, send: Send) -> None:
+    def __init__(self, path: str, send: Send, id_headers: tuple[bytes, ...] = (b"x-request-id",)) -> None:
+        self._id_headers = id_headers
         self.id = f"req_{_THIS_PROCESS}{next(_numbers):08x}"
         self.path = path
         self.model: str | None = None
@@ -95,7 +97,10 @@ class Report:
         """Send one ASGI message on, and remember what it says."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message["headers"], (b"x-request-id", self.id.encode())]
+            message["headers"] = [
+                *message["headers"],
+                *((name, self.id.encode()) for name in self._id_headers),
+            ]
         elif self.forwarded:
             self._keep(message.get("body", b""))
         await self._send(message)
