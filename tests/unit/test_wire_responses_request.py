@@ -174,6 +174,9 @@ def test_the_answer_repeats_the_request():
         pytest.param({"input": [{"type": "function_call", "name": "f", "arguments": {}}]}, "input[0].arguments", id="arguments"),
         pytest.param({"input": [{"type": "item_reference", "id": "i"}]}, "input[0].id", id="reference"),
         pytest.param({"input": [{"id": "i"}]}, "input[0].id", id="short-reference"),
+        pytest.param({"input": [{"type": "additional_tools"}]}, "input[0]", id="no-additional-tools"),
+        pytest.param({"input": [{"type": "additional_tools", "tools": [5]}]}, "tools[0]", id="additional-tool"),
+        pytest.param({"input": [{"type": "additional_tools", "tools": []}], "tools": 5}, "tools", id="tools-beside"),
         pytest.param({"previous_response_id": "r"}, "previous_response_id", id="previous"),
         pytest.param({"previous_response_id": 5}, "previous_response_id", id="previous-type"),
         pytest.param({"background": True}, "background", id="background"),
@@ -311,6 +314,14 @@ def test_what_came_before_is_what_would_have_been_sent():
 def test_a_response_may_be_gone_on_from_without_input():
     request = decode(Stored(USER, ANSWER), input=None, previous_response_id="r")
     assert [m["role"] for m in sent(request)["messages"]] == ["user", "assistant"]
+
+
+def test_tools_that_an_item_offers():
+    more = {"type": "additional_tools", "role": "developer", "tools": [{**FUNCTION, "name": "g"}]}
+    request = decode(input=[USER, more], tools=[FUNCTION])
+    assert [tool.name for tool in request.tools] == ["f", "g"]
+    assert [m["role"] for m in sent(request)["messages"]] == ["user"]
+    assert json.loads(msgspec.json.encode(request.given))["tools"] == [FUNCTION]
 
 
 @pytest.mark.parametrize(

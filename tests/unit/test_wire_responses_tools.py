@@ -38,6 +38,24 @@ def test_the_functions_of_a_namespace():
     assert found.left_out == ("tools of type 'mcp'",)
 
 
+def test_what_is_said_about_a_namespace_goes_to_its_first_function():
+    inner = [
+        {"type": "mcp"},
+        {"type": "function", "name": "f", "description": "Own."},
+        {"type": "function", "name": "g"},
+    ]
+    found = offer({"type": "namespace", "name": "n", "description": "About.", "tools": inner})
+    first, second = found.tools
+    assert "About." in first.description
+    assert first.description.endswith("Own.")
+    assert second.description == ""
+
+
+def test_hints_that_no_backend_has_a_word_for_are_named():
+    tool = {"type": "function", "name": "f", "defer_loading": True, "async": False, "output_schema": None}
+    assert offer(tool).left_out == ("'defer_loading' of tools",)
+
+
 def test_a_custom_tool_is_a_function_of_one_text():
     form = {"type": "grammar", "syntax": "lark", "definition": "start: /x/"}
     found = offer({"type": "custom", "name": "c", "description": "d", "format": form})

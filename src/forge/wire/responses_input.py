@@ -61,6 +61,10 @@ class _Output(Struct):
     id: str | None = None
 
 
+class _Tools(Struct):
+    tools: list[Raw]
+
+
 class _Ids(Struct):
     id: str | None = None
     call_id: str | None = None
@@ -81,13 +85,17 @@ _decode_call = msgspec.json.Decoder(_FunctionCall).decode
 _decode_custom_call = msgspec.json.Decoder(_CustomCall).decode
 _decode_output = msgspec.json.Decoder(_Output).decode
 _decode_reasoning = msgspec.json.Decoder(_Reasoning).decode
+_decode_tools = msgspec.json.Decoder(_Tools).decode
 _decode_ids = msgspec.json.Decoder(_Ids).decode
 
 
 class Conversation:
-    """Items on their way to messages. ``left_out`` names, each once, what has no form in a chat."""
+    """Items on their way to messages. ``tools`` are those that items offer; ``left_out`` names, each once, what has
+    no form in a chat.
+    """
 
     def __init__(self, instructions: str | None = None) -> None:
+        self.tools: list[Raw] = []
         self.left_out: dict[str, None] = {}
         self._done: list[ChatMessage] = []
         self._turn: list[Part] = []
@@ -185,6 +193,9 @@ class Conversation:
         self._result(item.call_id or item.id or "", text)
         self._shown += media
 
+    def _additional_tools(self, raw: Raw, param: str) -> None:
+        self.tools += _read(_decode_tools, raw, param).tools
+
     # -- messages under construction --------------------------------------------------------------------------
 
     def _system(self, parts: list[Part]) -> None:
@@ -236,6 +247,7 @@ class Conversation:
 _Reader = Callable[[Conversation, Raw, str], None]
 _READERS: dict[str, _Reader] = {
     "message": Conversation._message,  # noqa: SLF001 - the class's own table
+    "additional_tools": Conversation._additional_tools,  # noqa: SLF001
     "reasoning": Conversation._reasoning,  # noqa: SLF001
     "function_call": Conversation._function_call,  # noqa: SLF001
     "function_call_output": Conversation._output,  # noqa: SLF001

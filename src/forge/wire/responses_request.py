@@ -46,6 +46,7 @@ _TYPES: Mapping[str, Any] = {
     "top_logprobs": _COUNT, "include": list[str] | None, "metadata": dict[str, Any] | None, "store": bool | None,
     "previous_response_id": _TEXT, "truncation": _TEXT, "background": bool | None,
 }  # fmt: skip
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decoders = {name: msgspec.json.Decoder(type_).decode for name, type_ in _TYPES.items()}
 
 
@@ -98,7 +99,7 @@ def decode_request(body: bytes, stored: Stored) -> ResponsesRequest:
     conversation = Conversation(given.get("instructions"))
     conversation.add(earlier, -len(earlier))
     conversation.add(items)
-    offer = read_tools(_bytes(fields, "tools", b"[]"))
+    offer = read_tools(_tools(_bytes(fields, "tools", b"[]"), conversation.tools))
     choice = fields.get("tool_choice", Raw(b"null"))
     tools, chosen = choose(b'"auto"' if bytes(choice) == b"null" else bytes(choice), offer)
     include = given.get("include", [])
@@ -119,6 +120,13 @@ def decode_request(body: bytes, stored: Stored) -> ResponsesRequest:
         shows_summary=(reasoning.get("summary") or reasoning.get("generate_summary")) is not None,
         seals_reasoning=ENCRYPTED_REASONING in include,
     )
+
+
+def _tools(given: bytes, additional: Sequence[Raw]) -> bytes:
+    """The array of all tools; one that is none is left to be refused."""
+    if not additional or not given.startswith(b"["):
+        return given
+    return dumps([*_decode_list(given), *additional])
 
 
 def _typed(name: str, raw: Raw) -> Any:

@@ -1,7 +1,7 @@
 """The tools of Responses requests as the function tools that every backend takes, and the way back.
 
 A ``namespace`` holds functions: each is offered as ``namespace__name``, and a call of it is given back with its
-namespace and name apart. A ``custom`` tool takes free text: it is offered as a function with one string, ``input``.
+namespace and name apart. What is said about the namespace goes to the first of them. A ``custom`` tool takes free text: it is offered as a function with one string, ``input``.
 Tools of other kinds are run by whoever hosts the model (web search, say); a self-hosted one cannot, so they are left
 out and named.
 """
@@ -22,6 +22,7 @@ from forge.wire.json_text import MAX_DEPTH, depth_within, dumps, loads, well_for
 CUSTOM_INPUT = "input"
 """The one argument of the function that stands for a custom tool."""
 
+_READ = frozenset({"type", "name", "description", "parameters", "strict", "format"})
 _MODES = ("auto", "none", "required")
 _CUSTOM_PARAMETERS = {
     "type": "object",
@@ -78,6 +79,8 @@ def read_tools(data: bytes) -> Offer:
             left_out.append(f"the second tool called {name!r}")
             continue
         tools[name] = _custom(name, entry) if label.custom else _function(name, entry, where)
+        hints = (hint for hint, value in entry.items() if hint not in _READ and value not in (None, False))
+        left_out += (f"{hint!r} of tools" for hint in hints)
         if label.custom or label.namespace:
             labels[name] = label
     return Offer(tuple(tools.values()), labels, tuple(dict.fromkeys(left_out)))
@@ -104,11 +107,30 @@ def _entries(
         if not isinstance(kind, str):
             raise RequestError(f"'{where}.type' must be a string", f"{where}.type")
         if kind == "namespace" and namespace is None:
-            yield from _entries(entry.get("tools"), f"{where}.tools", _name(entry, where))
+            name = _name(entry, where)
+            yield from _entries(_introduced(entry.get("tools"), name, entry), f"{where}.tools", name)
         elif kind in ("function", "custom"):
             yield entry, Label(_name(entry, where), namespace, kind == "custom"), where
         else:
             yield entry, None, where
+
+
+def _introduced(tools: Any, name: str, namespace: dict[str, Any]) -> Any:
+    """The tools of a namespace, what is said about it in front of what is said about the first one."""
+    about = namespace.get("description")
+    if not isinstance(about, str) or not about or not isinstance(tools, list):
+        return tools
+    introduced = list(tools)
+    for i, tool in enumerate(tools):
+        if isinstance(tool, dict) and tool.get("type") in ("function", "custom"):
+            own = tool.get("description")
+            text = f"{name}: {about}"
+            introduced[i] = {
+                **tool,
+                "description": f"{text}\n\n{own}" if isinstance(own, str) and own else text,
+            }
+            break
+    return introduced
 
 
 def _name(entry: dict[str, Any], where: str) -> str:
