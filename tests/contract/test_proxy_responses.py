@@ -175,6 +175,30 @@ async def test_codex():
     assert second.body.startswith(first.body[: first.body.rindex(b"]")])
 
 
+async def test_a_request_says_its_own_policy():
+    broken = '<tool_call>\n{"name": "get_weather", "arguments": {"town": 5}}\n</tool_call>'
+    body = {**ASK, "forge": {"max_retries": 0, "max_tool_errors": 0}}
+    status, answer, chats = await through("llamaserver", [whole_text(broken)], body)
+    assert (status, len(chats)) == (200, 1)
+    assert "forge" not in chats[0].json
+    assert answer["status"] == "completed"
+
+
+async def test_stored_responses_need_the_callers_key():
+    async with (
+        ScriptedServer([whole_text("a")]) as server,
+        running_proxy(server.url, api_key="k") as proxy,
+        aiohttp.ClientSession() as session,
+    ):
+        url, key = f"{proxy.url}/v1/responses", {"Authorization": "Bearer k"}
+        async with session.post(url, json={"input": "Hi"}, headers=key) as response:
+            stored = f"{url}/{(await response.json())['id']}"
+        async with session.get(stored) as response:
+            assert response.status == 401
+        async with session.get(stored, headers=key) as response:
+            assert response.status == 200
+
+
 async def test_the_other_spelling_of_the_path():
     async with (
         ScriptedServer([whole_text("a")]) as server,
