@@ -154,7 +154,10 @@ class Candidate(Cursor):
 
     def finish(self) -> None:
         """The reader is through: what it took up to here was its notation."""
-        if self.anything and self.example:
+        if self._waiting and not self.example:
+            self.hold = False
+            self.flush()
+        elif self.anything and self.example:
             self._pending.clear()
             self._waiting = 0
             self.show(self.pos)
