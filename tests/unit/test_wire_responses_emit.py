@@ -170,10 +170,29 @@ def test_thinking(summary, kind, field):
     assert (thought["type"], thought["encrypted_content"], message["type"]) == ("reasoning", None, "message")
 
 
-def test_thinking_that_a_client_keeps():
-    _, encoder = encode(ReasoningDelta("hm"), of=request(seals_reasoning=True))
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thinking_that_a_client_keeps(field):
+    _, encoder = encode(
+        ReasoningDelta("h", field), ReasoningDelta("m", field), of=request(seals_reasoning=True)
+    )
     (thought,) = json.loads(encoder.whole)["output"]
-    assert read_reasoning(thought["encrypted_content"], "") == [Reasoning("hm")]
+    assert read_reasoning(thought["encrypted_content"], "") == [Reasoning("hm", field)]
+
+
+def test_a_redacted_block_leaves_the_thought_before_it_alone():
+    outputs = [ReasoningDelta("hm"), ReasoningDelta("", redacted="r")]
+    _, encoder = encode(*outputs, of=request(seals_reasoning=True))
+    output = json.loads(encoder.whole)["output"]
+    assert [read_reasoning(item["encrypted_content"], "") for item in output] == [
+        [Reasoning("hm")],
+        [Reasoning("", redacted="r")],
+    ]
+
+
+@pytest.mark.parametrize("logprobs", [[0.1], {"tokens": ["a"]}, {"content": None}, "odd"])
+def test_other_forms_of_logprobs_have_no_place(logprobs):
+    _, encoder = encode(TextDelta("a", {"logprobs": logprobs}))
+    assert json.loads(encoder.whole)["output"][0]["content"][0]["logprobs"] == []
 
 
 def test_signed_blocks_of_thinking_are_items_of_their_own():

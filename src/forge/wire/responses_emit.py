@@ -68,12 +68,13 @@ class _Part:
 class _Item:
     """A message or a thought under construction."""
 
-    __slots__ = ("id", "index", "kind", "part", "parts")
+    __slots__ = ("field", "id", "index", "kind", "part", "parts")
 
     def __init__(self, kind: str, item_id: str, index: int) -> None:
         self.kind = kind
         self.id = item_id
         self.index = index
+        self.field = "reasoning_content"
         self.parts: list[dict[str, Any]] = []
         self.part: _Part | None = None
 
@@ -144,7 +145,7 @@ class ResponseEncoder:
         refusal = beside.get("refusal")
         if isinstance(refusal, str) and refusal:
             events += self._piece("message", _REFUSAL, refusal)
-        found = (delta.extra.get("logprobs") or {}).get("content") or []
+        found = _tokens(delta.extra.get("logprobs"))
         annotations = output_annotations(beside.get("annotations"))
         if delta.text or found or annotations:
             events += self._piece("message", _TEXT, delta.text, found)
@@ -158,9 +159,11 @@ class ResponseEncoder:
         if delta.text:
             form = _SUMMARY if self._request.shows_summary else _THOUGHT
             events = self._piece("reasoning", form, delta.text)
+            if self._open is not None:
+                self._open.field = delta.field
         if delta.signature or delta.redacted:
             # A block that can only be given back as a whole is an item of its own.
-            if self._open is None or self._open.kind != "reasoning":
+            if delta.redacted or self._open is None or self._open.kind != "reasoning":
                 events += self._open_item("reasoning", "rs")
             events += self._close(block=Reasoning("", delta.field, delta.signature, delta.redacted))
         return events
@@ -169,7 +172,7 @@ class ResponseEncoder:
         events = b""
         item = self._open
         if item is None or item.kind != kind:
-            events = self._close() + self._open_item(kind, "msg" if kind == "message" else "rs")
+            events = self._open_item(kind, "msg" if kind == "message" else "rs")
             item = self._open
         assert item is not None
         part = item.part
@@ -215,7 +218,7 @@ class ResponseEncoder:
         events = self._close_part(item)
         value = self._item(item, status)
         if item.kind == "reasoning" and (block is not None or self._request.seals_reasoning):
-            block = block or Reasoning("")
+            block = block or Reasoning("", item.field)
             text = "" if block.redacted else "".join(part["text"] for part in item.parts)
             value["encrypted_content"] = sealed([msgspec.structs.replace(block, text=text)])
         events += self._item_event("done", value)
@@ -281,3 +284,9 @@ class ResponseEncoder:
             self._identity,
             {"id": self.id, "status": status, "output": self.output, **state},
         )
+
+
+def _tokens(logprobs: Any) -> list[Any]:
+    """The tokens of a chat's ``logprobs``; servers have other forms of it, which have no place here."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return content if isinstance(content, list) else []
