@@ -1,7 +1,10 @@
 """Code fences: calls and nothing else, or text."""
 
 import pytest
-from note_tools import calls
+from note_tools import TOOLS, calls
+
+from forge.dialects import ReplyScanner, parse_tool_calls
+from forge.dialects.reply import Reply
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,35 @@ def test_calls(text, expected):
 )
 def test_no_calls(text):
     assert calls(text) == []
+
+
+CALL = '{"name": "note", "arguments": {"text": "a"}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"```json\n{CALL}\n```", id="json"),
+        pytest.param(f"```\n  {CALL}\n\n```\nDone.", id="no language"),
+        pytest.param(f"```tool_call\n{CALL}```", id="closed behind the call"),
+        pytest.param(f"```json\n{CALL}\n````\nDone.", id="a tick too much"),
+        pytest.param(f"````json\n{CALL}\n````", id="four ticks"),
+        pytest.param(f"```json\n{CALL}\n{CALL}\n```", id="two calls"),
+        pytest.param(f"```json\n{CALL}\nand so on\n```", id="text behind the call"),
+        pytest.param(f"```json\n{CALL}\n</tool_call>\n```", id="a stray tag"),
+        pytest.param(f"```json {CALL}\n```", id="call in the info string"),
+        pytest.param(f"```rust\n{CALL}\n```", id="another language"),
+        pytest.param(f"For example:\n```json\n{CALL}\n```\n", id="example"),
+        pytest.param('```json\n{"name": "nope", "arguments": {}}\n```', id="unknown tool"),
+        pytest.param('```json\n{"name": "note", "arguments": {"text": 1}}\n```', id="coerced"),
+    ],
+)
+def test_a_fence_that_comes_at_once_is_read_as_one_that_comes_in_pieces(text):
+    """The first is taken without a reader, the second never is."""
+    scanner = ReplyScanner(TOOLS)
+    segments = [segment for char in text for segment in scanner.feed(char).segments]
+    pieces = Reply((*segments, *scanner.finish().segments))
+    whole = parse_tool_calls(text, TOOLS)
+
+    assert (whole.calls, whole.text, whole.rejected) == (pieces.calls, pieces.text, pieces.rejected)
+    assert [call.source for call in whole.calls] == [call.source for call in pieces.calls]

@@ -64,6 +64,19 @@ def between(opens: Iterable[str], closes: Iterable[str]) -> Quick | None:
     return quick
 
 
+def object_between(before: re.Pattern[str], behind: re.Pattern[str]) -> Quick:
+    """Takes one plain call as a valid JSON object, which ``before`` matches up to and ``behind`` matches from."""
+
+    def quick(cur: Candidate) -> bool:
+        start = cur.pos
+        if cur.matched(before) is not None and _object(cur, *cur.tape.window(cur.pos), behind):
+            return True
+        cur.pos = start
+        return False
+
+    return quick
+
+
 def _object(cur: Candidate, text: str, base: int, behind: re.Pattern[str]) -> bool:
     start = cur.pos
     whole = read_valid(text, start - base)

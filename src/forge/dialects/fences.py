@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
+from forge.dialects.between_marks import object_between
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.literals import Literals
@@ -40,6 +41,9 @@ _TOOL_NAME = Literals(("TOOL_NAME:", "Tool_name:", "tool_name:"))
 _BEGIN = Literals(("BEGIN_ARG:",))
 _END_ARG = Literals(("\nEND_ARG", "END_ARG"))
 _LINE = re.compile(r"[^\n]*")
+
+
+_BEFORE_CALL = re.compile(rf"```(?:{'|'.join(filter(None, (*_PROMISE, *_MAYBE)))})?+\n\s*+(?={{)")
 
 
 def _fence(cur: Candidate) -> Generator[None, None, bool]:
@@ -204,6 +208,7 @@ FENCES = (
         title="Code fence",
         seen_in="most chat-tuned models",
         openers=anywhere("```"),
+        quick=object_between(_BEFORE_CALL, re.compile(r"\s*+```")),
         read=_fence,
         written_out=True,
         plain=_plain_fence,
