@@ -388,6 +388,15 @@ async def test_ollama_and_vllm_get_it_in_their_own_form():
     assert sent.json["chat_template_kwargs"]["enable_thinking"] is False
 
 
+async def test_a_limit_reaches_servers_that_have_another_name_for_it():
+    words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    scripts = [error(400, words, "invalid_request_error"), whole_text("Hi")]
+    status, answer, (_, sent) = await through("openai", scripts, ASK)
+    assert (status, read(answer)[0]) == (200, "Hi")
+    assert sent.json["max_completion_tokens"] == 64
+    assert "max_tokens" not in sent.json
+
+
 async def test_what_a_backend_has_nothing_for_is_named_once(caplog):
     caplog.set_level(logging.INFO, logger="forge.proxy")
     body = {**FIRST, "stream": False}

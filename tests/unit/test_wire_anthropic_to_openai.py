@@ -159,6 +159,7 @@ def test_a_moved_cache_mark_changes_nothing():
             },
             set(),
         ),
+        ({"n": 2}, {}, {"n"}),
         ({"min_p": 0.1, "seed": 7}, {"min_p": 0.1, "seed": 7}, set()),
         ({"context_management": {"edits": []}, "container": "c"}, {}, {"context_management", "container"}),
         ({"cache_control": {"type": "ephemeral"}}, {}, {"cache_control"}),

@@ -17,6 +17,7 @@ from forge.clients.backend import Backend, Host
 from forge.clients.base import ChunkType, RawOpenAITools, StreamChunk, TokenUsage
 from forge.clients.contract import ResponseCollector, build_request, token_usage
 from forge.clients.credentials import call_headers
+from forge.clients.refused_fields import without_refused
 from forge.clients.retries import Retries
 from forge.clients.transport import Timeouts, Transport
 from forge.clients.urls import masked
@@ -214,6 +215,10 @@ class ModelClient(Backend):
 
     def _mended(self, request: Request, error: BackendError) -> Request | None:
         """The request to send at once instead of the refused one, or None where another would be refused too."""
+        other = without_refused(request, error)
+        if other is not None:
+            logger.debug("%s refuses a field, so the request goes without it: %s", self.base_url, error)
+            return other
         if request.constraint is None or not blames_constraint(error):
             return None
         logger.warning("%s refuses the constraint, so the attempt goes without it: %s", self.base_url, error)

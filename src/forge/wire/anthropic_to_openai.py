@@ -23,9 +23,10 @@ from forge.wire.volatile_prefix import stable_system_prompt
 _TIERS = {"auto": "auto", "standard_only": "default"}
 _ONLY_THERE = frozenset({
     "cache_control", "container", "context_management", "mcp_servers", "inference_geo", "betas", "diagnostics", "speed",
-    "user_profile_id", "workspace_id",
+    "user_profile_id", "workspace_id", "n",
 })  # fmt: skip
-"""Fields that steer Anthropic's own service. Fields of nobody's (a server's own ones) are carried as they came."""
+"""Fields that steer Anthropic's own service, and those whose answer this API has no form for. Fields of nobody's (a
+server's own ones) are carried as they came."""
 _TOOL_FIELDS = frozenset({"type", "name", "description", "input_schema"})
 _CACHE_MARK = b'"cache_control"'
 
