@@ -3,62 +3,21 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import socket
 import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import aiohttp
 import psutil
 import pytest
 from servers.commands import STAND_IN, put_on_path
+from servers.proxy_process import CHAT, SOURCE, ended, launch, running
 from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals"),
 ]
-
-SOURCE = str(Path(__file__).parents[2] / "src")
-CHAT = {"messages": [{"role": "user", "content": "hi"}]}
-
-
-async def launch(*arguments, **environment):
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("FORGE_")}
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "forge.proxy",
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**inherited, "PYTHONPATH": SOURCE, **environment},
-    )
-
-
-@asynccontextmanager
-async def running(*arguments, **environment):
-    """A started command and the URL that it printed."""
-    process = await launch("--port", "0", *arguments, **environment)
-    try:
-        first = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
-        found = re.fullmatch(r"forge proxy running at (http://\S+)\n", first)
-        assert found, first + (await process.stderr.read()).decode()
-        yield process, found[1]
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-async def ended(*arguments, **environment):
-    """Exit code and both outputs of a command that ends by itself."""
-    process = await launch(*arguments, **environment)
-    out, err = await asyncio.wait_for(process.communicate(), 30)
-    return process.returncode, out.decode(), err.decode()
 
 
 def free_port():
@@ -101,11 +60,11 @@ async def test_a_dead_backend_costs_one_line_and_exit_code_1():
 
 
 async def test_a_taken_port_costs_one_line_and_exit_code_1():
-    async with ScriptedServer() as backend:
-        code, out, err = await ended("--backend-url", backend.url, "--port", str(backend.port))
+    async with ScriptedServer() as backend, ScriptedServer() as other:
+        code, out, err = await ended("--backend-url", backend.url, "--port", str(other.port))
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
-    assert str(backend.port) in err
+    assert str(other.port) in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -140,6 +99,32 @@ async def test_a_second_signal_ends_at_once():
         assert await asyncio.wait_for(process.wait(), 5) == 130
         assert b"Traceback" not in await process.stderr.read()
         await asyncio.wait_for(backend.chats[0].gone.wait(), 1)
+
+
+async def test_requests_that_outlast_the_drain_are_told_and_the_exit_is_orderly(llama_server, tmp_path):
+    arguments = (
+        "--backend",
+        "llamaserver",
+        "--gguf",
+        "m.gguf",
+        "--backend-port",
+        "0",
+        "--drain-timeout",
+        "0.2",
+    )
+    async with (
+        running(*arguments, **llama_server) as (process, url),
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/v1/chat/completions", json={**CHAT, "stream": True}) as response,
+    ):
+        family = psutil.Process(process.pid).children(recursive=True)
+        received = await response.content.readany()
+        process.terminate()
+        received += await response.content.read()
+        last = json.loads(received.decode().strip().split("\n")[-1].removeprefix("data: "))
+        assert last["error"]["code"] == "shutting_down"
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+        assert (await asyncio.to_thread(psutil.wait_procs, family, 20))[1] == []
 
 
 async def test_idle_connections_do_not_hold_up_the_end():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -38,6 +39,20 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {"data": [{"id": WORDS[1], "max_model_len": context()}]})
         else:
             self.answer(404, {})
+
+    def do_POST(self) -> None:
+        """A chat: the first word of a stream, and then nothing more."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        chunk = {
+            "choices": [
+                {"index": 0, "delta": {"role": "assistant", "content": "Well"}, "finish_reason": None}
+            ]
+        }
+        self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+        self.wfile.flush()
+        threading.Event().wait()
 
     def answer(self, status: int, body: object) -> None:
         data = json.dumps(body).encode()

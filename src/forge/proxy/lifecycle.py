@@ -14,7 +14,7 @@ from typing import Any
 
 from forge.errors import BackendUnreachableError, ForgeError
 from forge.proxy.error_response import describe
-from forge.proxy.memory import settle
+from forge.proxy.memory import allow_many_sockets, settle
 from forge.proxy.runtime import Runtime
 from forge.proxy.server import BindError
 from forge.proxy.settings import Settings
@@ -42,12 +42,12 @@ class Stop:
             self._on_first()
 
     def install(self) -> None:
-        """Take SIGINT and SIGTERM (and SIGBREAK where it exists) from now on."""
+        """Take SIGINT, SIGTERM and SIGHUP (and SIGBREAK where it exists) from now on."""
         loop = asyncio.get_running_loop()
-        for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
             number = getattr(signal, name, None)
-            if number is None:
-                continue
+            if number is None or (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):
+                continue  # nohup has its reasons
             try:
                 loop.add_signal_handler(number, self)
             except NotImplementedError:  # Windows
@@ -67,6 +67,7 @@ class Screen:
 
 def run(settings: Settings, screen: Screen) -> int:
     """Run a proxy until a signal ends it; the exit code."""
+    allow_many_sockets()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(settings, screen))
 

@@ -20,6 +20,15 @@ LISTEN_OPTIONS: Final[tuple[GroupedOption, ...]] = (
     ),
     option(
         _LISTEN,
+        "--workers",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Processes that share the port. Queue, limits and stored responses are each worker's own.",
+    ),
+    option(
+        _LISTEN,
         "--api-key",
         type=NonBlank(),
         envvar="FORGE_API_KEY",

@@ -12,19 +12,21 @@ import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from forge.clients.backend import Backend
+from forge.clients.backend import Backend, Host
 from forge.clients.deadline import deadline
 from forge.core.capabilities import Capabilities
 from forge.errors import ForgeError
 from forge.proxy.app import create_app
 from forge.proxy.backends import make_backend
 from forge.proxy.courier import Courier
+from forge.proxy.distant_host import DistantHost
 from forge.proxy.managed import introduce, manager_for, start_managed
-from forge.proxy.server import HTTPServer, bind
+from forge.proxy.server import HTTPServer, bind_for
 from forge.proxy.service import Service
 from forge.proxy.settings import Settings, with_port
+from forge.proxy.workers import Brief, WorkerPool
 
 if TYPE_CHECKING:
     from forge.embedded.supervised import SupervisedServer
@@ -35,18 +37,29 @@ _PROBE_INTERVAL = 0.5
 _PROBE_SECONDS = 15.0
 
 
+class Inherited(NamedTuple):
+    """What a worker has from its parent: a listening socket, and the backend that was brought up."""
+
+    listener: socket.socket
+    backend_url: str
+    budget: int | None
+    window: int | None
+
+
 class Runtime:
     """A proxy's life. Call ``open``, then ``serve``; ``aclose`` always, whatever happened before."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, inherited: Inherited | None = None) -> None:
         settings.check()
         self.settings = settings
+        self._inherited = inherited
         self.capabilities: Capabilities | None = None
         self.embedded: SupervisedServer | None = None
         self.managed: ServerManager | None = None
+        self._backend_root = ""
         self._budget: int | None = None
-        self._listener: socket.socket | None = None
-        self._server: HTTPServer | None = None
+        self._listeners: list[socket.socket] = []
+        self._server: HTTPServer | WorkerPool | None = None
         self._service: Service | None = None
 
     @property
@@ -88,11 +101,9 @@ class Runtime:
             ServerStartError: the server that Forge starts did not come up.
         """
         # The port comes first: it is the cheapest thing that can fail.
-        self._listener = bind(self.settings.host, self.settings.port)
+        self._listeners = self._listen()
         service = await self.connect()
-        self._server = HTTPServer(
-            create_app(service), self._listener, self.settings.limits, service.closing.end
-        )
+        self._server = self._make_server(service)
         if require_backend:
             await self._find_backend(service.courier, on_waiting)
             if (oddity := await service.courier.oddity()) is not None:
@@ -110,19 +121,21 @@ class Runtime:
         url = await self._backend_address()
         courier = Courier(url, self.settings)
         backend = make_backend(self.settings, url)
-        owned = self.embedded or self.managed
-        host = owned.host if owned is not None else None
+        host = self._host(courier)
         introduce(backend, host, self._budget)
         courier.hosted_by(host)
         self._service = Service(self.settings, backend, courier)
         self._service.readiness.child = self._child()
-        self._service.usage.managed_window = (
-            self.embedded.context_length if self.embedded is not None else self._budget
-        )
+        self._service.usage.managed_window = self._window
+        self._backend_root = url
         return self._service
 
     async def serve(self, on_started: Callable[[], None]) -> None:
-        """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken."""
+        """Take requests until stopped, then drain. ``on_started`` is called when requests are being taken.
+
+        Raises:
+            ServerStartError: a worker does not start, or died again and again.
+        """
         assert self._server is not None, "open() comes first"
         await self._server.serve(on_started)
 
@@ -142,14 +155,45 @@ class Runtime:
             if self._service is not None:
                 await self._service.aclose()
         finally:
-            if self._listener is not None:
-                self._listener.close()
+            for listener in self._listeners:
+                listener.close()
             if self.embedded is not None:
                 await self.embedded.aclose()
             if self.managed is not None:
                 await self.managed.stop()
 
+    def _listen(self) -> list[socket.socket]:
+        if self._inherited is not None:
+            return [self._inherited.listener]
+        return bind_for(self.settings.workers, self.settings.host, self.settings.port)
+
+    def _make_server(self, service: Service) -> HTTPServer | WorkerPool:
+        if self.settings.workers == 1 or self._inherited is not None:
+            app, limits = create_app(service), self.settings.limits
+            return HTTPServer(app, self._listeners[0], limits, service.closing.end)
+        settings, url, budget, window = self.settings, self._backend_root, self._budget, self._window
+        return WorkerPool(self._listeners, lambda fd: Brief(settings, fd, url, budget, window))
+
+    def _host(self, courier: Courier) -> Host | None:
+        """Who keeps the backend running, if that is Forge."""
+        owned = self.embedded or self.managed
+        if owned is not None:
+            return owned.host
+        if self._inherited is not None and self.settings.starts_backend:
+            return DistantHost(courier.unreachable)
+        return None
+
+    @property
+    def _window(self) -> int | None:
+        """Tokens that one request may have, where Forge started the server and knows."""
+        if self._inherited is not None:
+            return self._inherited.window
+        return self.embedded.context_length if self.embedded is not None else self._budget
+
     async def _backend_address(self) -> str:
+        if self._inherited is not None:
+            self._budget = self._inherited.budget
+            return self._inherited.backend_url
         if self.settings.embedded:
             return await self._start_embedded()
         if self.settings.managed:

@@ -12,6 +12,7 @@ import errno
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class _WithoutCancellations(logging.Filter):
 logging.getLogger("uvicorn.error").addFilter(_WithoutCancellations())
 
 
-_LAST_WORDS_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 2.0
 """For what requests still say when the drain's time is over; then they are cancelled."""
 
 
@@ -64,6 +65,40 @@ def bind(host: str, port: int) -> socket.socket:
         raise BindError(_why_not(host, port, error)) from error
     listener.setblocking(False)
     return listener
+
+
+def bind_for(workers: int, host: str, port: int) -> list[socket.socket]:
+    """One listening socket for each of ``workers``, all at one address; as :func:`bind` where it is one.
+
+    On Linux they are sockets of their own, among which the kernel deals new connections out; one whose worker died
+    keeps its connections for the next worker. Elsewhere they are one and the same.
+
+    Raises:
+        BindError: as :func:`bind`.
+    """
+    # Bound alone first: sockets that share a port would also share it with another proxy's.
+    first = bind(host, port)
+    if workers == 1:
+        return [first]
+    if sys.platform != "linux":
+        return [first] * workers
+    address, family = first.getsockname(), first.family
+    first.close()
+    listeners: list[socket.socket] = []
+    try:
+        for _ in range(workers):
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            listeners.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(address)
+            listener.listen(2048)
+            listener.setblocking(False)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        raise BindError(_why_not(host, address[1], error)) from error
+    return listeners
 
 
 def _why_not(host: str, port: int, error: OSError) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -57,6 +58,7 @@ class Settings:
     extra_flags: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8081
+    workers: int = 1
     serialize: bool | None = None
     max_concurrent: int | None = None
     max_retries: int = 3
@@ -106,12 +108,18 @@ class Settings:
         """Requests that the backend gets at once; None for any number.
 
         A server that Forge starts has one slot unless told otherwise, so requests for it wait here, where that is fair and
-        bounded.
+        bounded; unless there are several workers, each of which has a queue of its own.
         """
         if self.max_concurrent is not None:
             return self.max_concurrent
-        starts_it = self.managed or self.embedded
-        return 1 if (starts_it if self.serialize is None else self.serialize) else None
+        if self.serialize is None:
+            return 1 if self.starts_backend and self.workers == 1 else None
+        return 1 if self.serialize else None
+
+    @property
+    def starts_backend(self) -> bool:
+        """Whether Forge brings the model server up."""
+        return self.managed or self.embedded
 
     def check(self) -> None:
         """Reject what cannot run. Pure: nothing is opened, resolved or read.
@@ -169,6 +177,12 @@ class Settings:
             raise SettingsError(fault)
 
     def _check_concurrency(self) -> None:
+        if self.workers < 1:
+            raise SettingsError("workers must be at least 1")
+        if self.workers > 1 and sys.platform == "win32":
+            raise SettingsError("workers above 1 need an operating system that hands sockets on to processes")
+        if self.workers > 1 and self.serialize:
+            raise SettingsError("serialize contradicts workers above 1: each has a queue of its own")
         if self.max_concurrent is None:
             return
         if self.max_concurrent < 1:

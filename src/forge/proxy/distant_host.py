@@ -1,0 +1,42 @@
+"""A model server that another process keeps running: a worker cannot see it die, only that it is there again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+_PATIENCE_SECONDS: Final = 180.0
+_ASK_EVERY: Final = 0.5
+
+
+class DistantHost:
+    """Waits for the server's return by asking. ``unreachable`` says why nothing answers there, None if something does."""
+
+    def __init__(
+        self,
+        unreachable: Callable[[], Awaitable[Exception | None]],
+        patience: float = _PATIENCE_SECONDS,
+        ask_every: float = _ASK_EVERY,
+    ) -> None:
+        self._unreachable = unreachable
+        self._patience = patience
+        self._ask_every = ask_every
+        self._asking = asyncio.Lock()
+        self.generation = 0
+
+    async def ready(self) -> None:
+        """Return at once: the call itself shows whether the server is there."""
+
+    async def recovered(self, since: int) -> bool:
+        """After a call that found nobody: True once something answers again; False when it does not for too long."""
+        async with self._asking:
+            if self.generation != since:
+                return True
+            end = asyncio.get_running_loop().time() + self._patience
+            while await self._unreachable() is not None:
+                if asyncio.get_running_loop().time() >= end:
+                    return False
+                await asyncio.sleep(self._ask_every)
+            self.generation += 1
+            return True

@@ -1,0 +1,69 @@
+"""``python -m forge.proxy.worker``: one of several processes that serve one address. Started by its parent only.
+
+The first line on standard input says what to serve (:class:`forge.proxy.workers.Brief`), later ones to stop; its end means
+that the parent is gone. ``ready`` on standard output says that requests are being taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+
+import msgspec
+
+from forge.proxy.lifecycle import Stop, loop_factory
+from forge.proxy.log_output import set_up_logging
+from forge.proxy.memory import settle
+from forge.proxy.runtime import Inherited, Runtime
+from forge.proxy.workers import READY, STOP, Brief
+
+_MOST_BYTES = 2**20
+
+
+async def _input() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=_MOST_BYTES)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
+
+
+async def _obey(reader: asyncio.StreamReader, runtime: Runtime) -> None:
+    while (word := await reader.readline()) == STOP:
+        runtime.stop()
+    assert word == b""
+    runtime.force()
+
+
+def _say_ready() -> None:
+    os.write(1, READY)
+
+
+async def _work() -> int:
+    reader = await _input()
+    brief = msgspec.json.decode(await reader.readline(), type=Brief)
+    settings = brief.settings
+    set_up_logging(settings.log_format, settings.level, (settings.api_key, settings.backend_api_key))
+    listener = socket.socket(fileno=brief.listener)
+    runtime = Runtime(settings, Inherited(listener, brief.backend_url, brief.budget, brief.window))
+    Stop(runtime.stop).install()
+    obeying = asyncio.create_task(_obey(reader, runtime))
+    try:
+        await runtime.open(require_backend=False)
+        settle()
+        await runtime.serve(_say_ready)
+    finally:
+        obeying.cancel()
+        await runtime.aclose()
+    return 0
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_work())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

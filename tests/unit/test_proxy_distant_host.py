@@ -1,0 +1,32 @@
+import asyncio
+
+import pytest
+
+from forge.proxy.distant_host import DistantHost
+
+pytestmark = pytest.mark.anyio
+
+
+class Backend:
+    """Unreachable for so many looks."""
+
+    def __init__(self, looks):
+        self.left = looks
+
+    async def unreachable(self):
+        self.left -= 1
+        return OSError("nobody") if self.left >= 0 else None
+
+
+async def test_the_servers_return_is_waited_for_once_for_all():
+    backend = Backend(3)
+    host = DistantHost(backend.unreachable, ask_every=0)
+    assert await asyncio.gather(host.recovered(0), host.recovered(0)) == [True, True]
+    assert (host.generation, backend.left) == (1, -1)
+    await host.ready()
+
+
+async def test_a_server_that_does_not_return_is_given_up():
+    host = DistantHost(Backend(10**9).unreachable, patience=0.01, ask_every=0.001)
+    assert not await host.recovered(0)
+    assert host.generation == 0

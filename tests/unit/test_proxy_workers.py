@@ -1,0 +1,89 @@
+import asyncio
+import socket
+import sys
+
+import msgspec
+import pytest
+
+from forge.errors import ServerStartError
+from forge.proxy.limits import Limits
+from forge.proxy.server import BindError, bind, bind_for
+from forge.proxy.settings import Settings
+from forge.proxy.workers import Brief, WorkerPool
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform == "win32", reason="sockets are handed on to processes"),
+]
+
+SETTINGS = Settings(
+    backend_url="http://b",
+    api_key="k",
+    backend_api_key="b",
+    workers=2,
+    extra_flags=("-t", "3"),
+    cors_origins=("https://a.example",),
+    limits=Limits(queue=3, total_seconds=1.5),
+)
+
+
+def test_a_worker_is_told_everything():
+    brief = Brief(SETTINGS, 7, "http://b", budget=5, window=6)
+    assert msgspec.json.decode(msgspec.json.encode(brief), type=Brief) == brief
+
+
+def test_sockets_of_one_address():
+    listeners = bind_for(3, "127.0.0.1", 0)
+    try:
+        assert len({listener.getsockname() for listener in listeners}) == 1
+        with pytest.raises(BindError):
+            bind_for(2, "127.0.0.1", listeners[0].getsockname()[1])
+        with pytest.raises(BindError):
+            bind("127.0.0.1", listeners[0].getsockname()[1])
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+def pool(program):
+    command = (sys.executable, "-c", f"import sys; sys.stdin.readline(); {program}")
+    return WorkerPool(bind_for(2, "127.0.0.1", 0), lambda fd: Brief(SETTINGS, fd, "http://b"), command)
+
+
+async def test_a_worker_that_does_not_start_ends_them_all():
+    workers = pool("sys.exit(3)")
+    with pytest.raises(ServerStartError) as caught:
+        await asyncio.wait_for(workers.serve(lambda: pytest.fail("nothing started")), 30)
+    assert "3" in str(caught.value)
+    assert workers.pids == []
+
+
+async def test_a_worker_that_dies_again_and_again_is_given_up():
+    started = asyncio.Event()
+    workers = pool("print('ready', flush=True)")
+    with pytest.raises(ServerStartError):
+        await asyncio.wait_for(workers.serve(started.set), 60)
+    assert started.is_set()
+
+
+async def test_workers_end_when_they_are_told():
+    started = asyncio.Event()
+    workers = pool("print('ready', flush=True); sys.exit(sys.stdin.readline() != 'stop\\n')")
+    serving = asyncio.create_task(workers.serve(started.set))
+    await asyncio.wait_for(started.wait(), 30)
+    assert len(workers.pids) == 2
+    port = workers.port
+    workers.stop()
+    await asyncio.wait_for(serving, 30)
+    with socket.socket() as again:
+        again.bind(("127.0.0.1", port))
+
+
+async def test_workers_end_at_once_when_they_are_forced():
+    started = asyncio.Event()
+    workers = pool("print('ready', flush=True); sys.stdin.read()")
+    serving = asyncio.create_task(workers.serve(started.set))
+    await asyncio.wait_for(started.wait(), 30)
+    workers.force()
+    await asyncio.wait_for(serving, 30)
+    assert workers.pids == []
