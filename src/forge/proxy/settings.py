@@ -140,7 +140,7 @@ class Settings:
     def _is_own_address(self) -> bool:
         if self.backend_url is None or self.port == 0:
             return False
-        parts = urlsplit(self.backend_url)
+        parts = urlsplit(with_port(self.backend_url, self.backend_port))
         port = parts.port or (443 if parts.scheme == "https" else 80)
         here = is_loopback(self.host) or self.host in _EVERYWHERE
         there = is_loopback(parts.hostname or "") or parts.hostname in _EVERYWHERE
