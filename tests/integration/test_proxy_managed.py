@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -88,6 +90,20 @@ def ask(url: str, body: dict[str, Any]) -> Any:
         return json.load(answer)["choices"][0]
 
 
+@contextmanager
+def streaming(url: str) -> Iterator[http.client.HTTPResponse]:
+    """A stream that has begun."""
+    body = json.dumps({**HELLO, "max_tokens": 60, "stream": True})
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
+    try:
+        connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        assert response.readline().startswith(b"data: ")
+        yield response
+    finally:
+        connection.close()
+
+
 def llama_server(process: subprocess.Popen[str]) -> psutil.Process:
     (guard,) = psutil.Process(process.pid).children()
     (server,) = guard.children()
@@ -111,6 +127,19 @@ def test_a_server_killed_under_the_proxy_is_started_anew(
         assert process.wait(30) == 0
     assert first.pid != second.pid
     assert psutil.wait_procs([first, second], timeout=20)[1] == []
+
+
+def test_sigterm_lets_a_running_answer_end_and_then_ends_the_server(
+    embedded_installed: None, tmp_path: Path
+) -> None:
+    with proxy(tmp_path) as (process, url), streaming(url) as response:
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        rest = response.read()
+
+        assert process.wait(30) == 0
+    assert rest.rstrip().endswith(b"data: [DONE]")
+    assert psutil.wait_procs(family, timeout=20)[1] == []
 
 
 def test_a_killed_proxy_leaves_no_server(embedded_installed: None, tmp_path: Path) -> None:

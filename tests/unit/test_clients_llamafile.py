@@ -558,6 +558,36 @@ async def test_prompt_mode_reads_calls_out_of_the_text():
     assert "tools" not in body
 
 
+@pytest.mark.parametrize("method", ["send", "send_stream"])
+async def test_prompt_mode_takes_the_calls_of_a_server_that_makes_some_all_the_same(method):
+    script = (
+        whole_call("get_weather", '{"city": "Paris"}')
+        if method == "send"
+        else stream_call("get_weather", ['{"city": ', '"Paris"}'])
+    )
+    response, *_ = await send(script, method=method, props=TOOLLESS)
+
+    assert response == [ToolCall("get_weather", {"city": "Paris"})]
+
+
+async def test_what_a_constraint_leaves_out_is_told_once(caplog):
+    caplog.set_level(logging.INFO, logger="forge.clients")
+    odd = Tool(
+        name="odd",
+        parameters={"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)x+"}}},
+    )
+    request = Request(messages=(USER,), tools=(odd,), constraint=Constraint(tools=(odd,)))
+    async with ScriptedServer([whole_text("{}"), whole_text("{}")]) as server:
+        client = client_of(server)
+        await exchange(client, request)
+        await exchange(client, request)
+        await client.aclose()
+
+    (line,) = [r.getMessage() for r in caplog.records if "constrained decoding" in r.getMessage()]
+    assert "odd: " in line
+    assert "pattern" in line
+
+
 async def test_sampling_and_passthrough_reach_the_body():
     _, _, body, _ = await send(
         whole_text("a"),

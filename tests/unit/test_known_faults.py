@@ -36,7 +36,7 @@ def rows(table):
     return re.findall(r"^\| (\d+) \| .+? \| (.+) \|$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("table", "count"), [("known-faults.md", 64), ("known-faults-backends.md", 32)])
+@pytest.mark.parametrize(("table", "count"), [("known-faults.md", 64), ("known-faults-backends.md", 40)])
 def test_every_fault_has_a_test_that_exists_or_a_reason(table, count):
     assert [int(number) for number, _ in rows(table)] == list(range(1, count + 1))
     missing = []
@@ -44,8 +44,8 @@ def test_every_fault_has_a_test_that_exists_or_a_reason(table, count):
         named = re.findall(r"(test_\w+\.py)::(test_\w+)", cell)
         assert named or cell.startswith(("kept:", "by construction:")), number
         for file, function in named:
-            (path,) = HERE.parent.rglob(file)
-            if not re.search(rf"^ *(?:async )?def {function}\(", path.read_text(), re.MULTILINE):
+            pattern = re.compile(rf"^ *(?:async )?def {function}\(", re.MULTILINE)
+            if not any(pattern.search(path.read_text()) for path in HERE.parent.rglob(file)):
                 missing.append((number, file, function))
     assert missing == []
 

@@ -54,7 +54,7 @@ def test_importing_forge_imports_no_dependency():
     assert output.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("package", ["core", "guardrails", "context", "prompts", "tools"])
+@pytest.mark.parametrize("package", ["clients", "core", "guardrails", "context", "prompts", "tools"])
 def test_sub_packages_export_what_they_list(package):
     module = import_module(f"forge.{package}")
     assert [name for name in getattr(module, "__all__", []) if getattr(module, name, None) is None] == []

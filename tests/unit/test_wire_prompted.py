@@ -43,6 +43,17 @@ def test_tools_are_described_in_a_system_message_of_their_own():
     assert user == ("user", "hi")
 
 
+def test_what_only_goes_with_tools_goes_with_them():
+    options = {"parallel_tool_calls": Raw(b"false"), "seed": Raw(b"1")}
+    request = as_prompted(
+        Request(messages=(), tools=(TOOL,), tool_choice=ToolChoice("required"), options=options)
+    )
+
+    assert (request.tools, request.tool_choice) == ((), None)
+    assert request.options == {"seed": Raw(b"1")}
+    assert [role for role, _ in texts(request)] == ["system"]
+
+
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_tools_are_described_after_the_callers_own_system_text(role):
     request = prompted(ChatMessage(role=role, parts=(Text("Be brief."),)), USER)

@@ -150,6 +150,5 @@ class LlamafileClient(ModelClient):
         biased = bytes(request.options.get("logit_bias", msgspec.Raw(b"null"))) != b"null"
         banned = () if biased else await self._server.single_tokens(WHITE_SPACE_CANDIDATES, headers)
         fields, given_up = constraint_fields(request.constraint, banned, biased=biased)
-        if given_up:
-            logger.debug("the constraint leaves out: %s", "; ".join(given_up))
+        self._gave_up(given_up)
         return fields

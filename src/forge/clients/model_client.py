@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar, cast
 
@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 # A request may itself be what a server dies of: it is not sent to every server that follows.
 _MOST_RECOVERIES = 2
+_MOST_TOLD = 1000
+_MOST_SHOWN = 20
 
 
 class _Call:
@@ -75,6 +77,7 @@ class ModelClient(Backend):
         self._retries = retries or Retries()
         self._host: Host | None = None
         self._shown: Capabilities | None = None
+        self._told: set[str] = set()
         if not isinstance(timeout, Timeouts):
             timeout = Timeouts(first_byte=timeout, between_bytes=timeout)
         self._transport = Transport(timeout)
@@ -208,6 +211,19 @@ class ModelClient(Backend):
     @abstractmethod
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         """One call, ready to be made."""
+
+    def _gave_up(self, notes: Iterable[str]) -> None:
+        """The log tells once what a constraint leaves out: the calls are checked against the whole schema anyway."""
+        new = [note for note in dict.fromkeys(notes) if note not in self._told]
+        if not new:
+            return
+        if len(self._told) < _MOST_TOLD:
+            self._told.update(new)
+        logger.info(
+            "what constrained decoding at %s cannot enforce, and is checked afterwards: %s",
+            self.base_url,
+            "; ".join(new[:_MOST_SHOWN]) + ("; and more" if len(new) > _MOST_SHOWN else ""),
+        )
 
     def _answer_in(self, error: BackendError | BackendUnreachableError) -> list[Delta] | None:  # noqa: ARG002
         """Learn from a failed call. The deltas, where the failure itself holds what the model wrote."""

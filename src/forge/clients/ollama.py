@@ -160,8 +160,7 @@ class OllamaClient(ModelClient):
         if request.constraint is not None:
             lowered = call_schema(request.constraint.tools, longest_text=request.constraint.longest_text)
             form = lowered.schema
-            if lowered.given_up:
-                logger.debug("the constraint leaves out: %s", "; ".join(lowered.given_up))
+            self._gave_up(lowered.given_up)
         if self._truncate is not None and "truncate" not in request.options:
             raw = msgspec.Raw(b"true" if self._truncate else b"false")
             request = msgspec.structs.replace(request, options={**request.options, "truncate": raw})

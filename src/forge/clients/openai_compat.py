@@ -126,6 +126,5 @@ class OpenAICompatClient(ModelClient):
 
     def _constrained(self, constraint: Constraint) -> dict[str, bytes]:
         fields, given_up = response_format(constraint)
-        if given_up:
-            logger.debug("the constraint leaves out: %s", "; ".join(given_up))
+        self._gave_up(given_up)
         return fields

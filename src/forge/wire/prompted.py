@@ -26,7 +26,9 @@ def as_prompted(request: Request) -> Request:
     offered = guarded and not (request.tool_choice and request.tool_choice.mode == "none")
     if offered:
         messages = _with_description(messages, build_tool_prompt(guarded))
-    return structs.replace(request, messages=tuple(messages), tools=(), tool_choice=None)
+    # OpenAI-shaped servers may refuse the field where there are no tools; the engine keeps to it in any case.
+    options = {name: raw for name, raw in request.options.items() if name != "parallel_tool_calls"}
+    return structs.replace(request, messages=tuple(messages), tools=(), tool_choice=None, options=options)
 
 
 def _with_description(messages: list[ChatMessage], description: str) -> list[ChatMessage]:
