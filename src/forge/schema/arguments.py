@@ -11,7 +11,7 @@ from msgspec import Struct
 from forge.core.ledger import Fix, Problem, Risk
 from forge.core.request import Tool
 from forge.repair.reading import Reading
-from forge.repair.tolerant import read_json
+from forge.repair.tolerant import read_json, read_valid
 from forge.schema.coerce import coerce
 from forge.schema.problems import shown, type_name
 from forge.schema.validate import CompiledSchema, compile_schema
@@ -68,18 +68,21 @@ def read_arguments(
         compiled: ``tool.parameters`` compiled, for a caller that reads many calls of one tool.
     """
     compiled = compiled or compile_schema(tool.parameters)
-    names = compiled.parameter_names
     fixes: list[Fix] = []
     value = raw
     if isinstance(raw, str):
-        reading = _decode(raw, names)
-        fixes.extend(reading.fixes)
-        if not reading.complete:
-            problem = Problem(code="json", path="", message=_FAULTS[reading.fault], got=shown(raw, 200))
-            return CheckedArguments(
-                value=raw, is_object=False, complete=False, fixes=tuple(fixes), problems=(problem,)
-            )
-        value = _with_written_numbers(reading, compiled)
+        whole = read_valid(raw, 0)
+        if whole is not None and whole[1] == len(raw):
+            value = whole[0]
+        else:
+            reading = _decode(raw, compiled.parameter_names)
+            fixes.extend(reading.fixes)
+            if not reading.complete:
+                problem = Problem(code="json", path="", message=_FAULTS[reading.fault], got=shown(raw, 200))
+                return CheckedArguments(
+                    value=raw, is_object=False, complete=False, fixes=tuple(fixes), problems=(problem,)
+                )
+            value = _with_written_numbers(reading, compiled)
     if not text_values:
         value = _unwrap(value, tool, compiled, fixes)
     if not isinstance(value, dict) and isinstance(value, Mapping):
