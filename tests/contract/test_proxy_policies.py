@@ -205,6 +205,34 @@ async def test_a_call_that_goes_round_in_circles_is_corrected(limit, attempts, w
         assert read(answered, streamed=streamed)[:2] == ("", [CALL])
 
 
+BROKEN = [
+    {"role": "user", "content": "go"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f<|x|>", "arguments": "{}"}}],
+    },
+    {"role": "user", "content": "well?"},
+]
+
+
+@pytest.mark.parametrize("tools", [True, False], ids=["tools", "chat"])
+async def test_a_history_is_put_right_and_that_is_said_once(tools, caplog):
+    caplog.set_level("INFO", logger="forge.proxy")
+    body = chat(tools=tools, messages=BROKEN)
+    async with Setup([plain(streamed=False)] * 2) as s:
+        await s.client.post(body)
+        await s.client.post(
+            {**body, "messages": [*BROKEN, {"role": "assistant", "content": "ok"}, BROKEN[0]]}
+        )
+
+    first, second = (sent.json["messages"] for sent in s.backend.chats)
+    assert [m["role"] for m in first] == ["user", "assistant", "tool", "user"]
+    assert first[1]["tool_calls"][0]["function"]["name"] == "f"
+    assert second[:4] == first
+    said = [record.getMessage() for record in caplog.records if "put right" in record.getMessage()]
+    assert [line.rpartition(" ")[2] for line in said] == ["name_cleaned", "result_missing"]
+
+
 RULES = {"name": "first-look", "required_steps": ["get_weather"]}
 
 

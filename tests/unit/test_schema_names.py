@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge.schema.names import closest_names, resolve_name
+from forge.schema.names import closest_names, resolve_name, without_tokens
 
 NAMES = ["get_weather", "send-email", "listDir", "math.add"]
 
@@ -55,3 +55,20 @@ def test_two_candidates_are_none():
 def test_the_closest_names_help_a_correction():
     assert closest_names("functions.get_wether", NAMES) == ["get_weather"]
     assert closest_names("zzz", NAMES) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("read", "read"),
+        ("read<|channel|>commentary", "read"),
+        ("<|start|>read", "read"),
+        ("<tool_call>read", "read"),
+        ("read</tool_call>", "read"),
+        ("read<｜tool▁sep｜>x", "read"),
+        (" <|x|> ", " <|x|> "),
+        ("a<b", "a<b"),
+    ],
+)
+def test_tokens_leave_a_name(written, left):
+    assert without_tokens(written) == left

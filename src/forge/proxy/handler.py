@@ -46,10 +46,10 @@ class InferenceEndpoint:
         report = Report(scope["path"], send, door.id_headers)
         try:
             body = await read_body(receive, service.settings.limits, head.content_length)
-            request = service.suited(service.with_model(door.decode(body)))
             asked = inbound(
-                request,
+                service.with_model(door.decode(body)),
                 service.policy,
+                service.suited,
                 body=body,
                 headers=scope["headers"],
                 sent_headers=service.headers(head, door.key_slot),
@@ -62,6 +62,8 @@ class InferenceEndpoint:
             await send_failure(report.send, failure, door.error_body(failure))
             report.write()
             return
+        request = asked.request
+        service.note_mended(asked.mended)
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug(
                 "%s: model=%r stream=%s messages=%d tools=%d guarded=%s",

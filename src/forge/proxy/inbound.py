@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
 
-from forge.core.request import Request
+from forge.core.request import ChatMessage, Request
 from forge.engine import Policy
 from forge.proxy.backends import BackendKind
 from forge.proxy.overrides import overridden
+from forge.wire.healthy_history import healthy
 from forge.wire.reasoning_history import with_reasoning
+
+_log = logging.getLogger("forge.proxy")
 
 
 class Inbound(Struct, frozen=True, kw_only=True):
     """``body`` is what the caller sent; ``changed`` when ``request`` is no longer the same. ``sent_headers`` go to
-    the backend: the caller's credential, if it gets one, and what else its protocol has headers for.
+    the backend: the caller's credential, if it gets one, and what else its protocol has headers for. ``mended`` are the
+    kinds of faults that were put right in its history.
     """
 
     request: Request
@@ -24,6 +29,7 @@ class Inbound(Struct, frozen=True, kw_only=True):
     body: bytes
     sent_headers: Mapping[str, str]
     changed: bool = False
+    mended: tuple[str, ...] = ()
 
     def forwards_to(self, kind: BackendKind) -> bool:
         """Whether body and answer may pass as bytes: nothing in them is guarded, withheld or kept from happening."""
@@ -37,24 +43,43 @@ class Inbound(Struct, frozen=True, kw_only=True):
 def inbound(
     request: Request,
     policy: Policy,
+    suited: Callable[[Request], Request],
     *,
     body: bytes,
     headers: Iterable[tuple[bytes, bytes]],
     sent_headers: Mapping[str, str],
 ) -> Inbound:
-    """``request`` under its own policy: the proxy's with what the request says about it.
+    """``request`` as it will be served: under its own policy, in the backend's terms (``suited``), its history in order.
 
     Raises:
-        RequestError: what it says cannot be.
+        RequestError: it cannot be.
     """
-    policy, asked = overridden(policy, request, headers)
-    if policy.reasoning_replay != "full":
-        messages = with_reasoning(asked.messages, policy.reasoning_replay)
-        if messages != asked.messages:
-            asked = msgspec.structs.replace(asked, messages=messages)
+    policy, own = overridden(policy, request, headers)
+    asked = suited(own)
+    messages, mended = _in_order(asked.messages, policy)
+    if messages is not asked.messages:
+        asked = msgspec.structs.replace(asked, messages=messages)
     return Inbound(
-        request=asked, policy=policy, body=body, sent_headers=sent_headers, changed=asked is not request
+        request=asked,
+        policy=policy,
+        body=body,
+        sent_headers=sent_headers,
+        changed=asked is not request,
+        mended=mended,
     )
+
+
+def _in_order(
+    messages: tuple[ChatMessage, ...], policy: Policy
+) -> tuple[tuple[ChatMessage, ...], tuple[str, ...]]:
+    """A history without faults and without the thinking that may not pass; the same object where nothing changes."""
+    try:
+        health = healthy(messages)
+        kept = with_reasoning(health.messages, policy.reasoning_replay)
+    except Exception:  # noqa: BLE001 - a fault of ours must not cost the caller the answer: the backend judges the history itself
+        _log.exception("a history could not be put in order, so it is sent as it came")
+        return messages, ()
+    return (messages if kept == messages else kept), health.changes
 
 
 def is_guarded(request: Request) -> bool:

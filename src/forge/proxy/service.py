@@ -37,6 +37,7 @@ class Service:
         self.policy = policy_of(settings)
         self.kind = KINDS[settings.kind]
         self._named: set[str] = set()
+        self._mended: set[str] = set()
         self.closing = Closing()
         self.usage = UsageBoard(settings)
         self.readiness = Readiness(courier)
@@ -59,6 +60,13 @@ class Service:
         if own is Protocol.ANTHROPIC:
             self._name(unsupported(request))
         return request
+
+    def note_mended(self, kinds: Iterable[str]) -> None:
+        """Say in the log what was put right in a caller's history: once for each kind, since histories come again."""
+        for kind in kinds:
+            if kind not in self._mended:
+                self._mended.add(kind)
+                _log.info("put right in a caller's history: %s", kind)
 
     def _name(self, fields: Iterable[str]) -> None:
         new = [name for name in fields if name not in self._named]

@@ -10,6 +10,8 @@ _PREFIX = re.compile(r"^(?:functions?|tools?|default_api)[.:]", re.IGNORECASE)
 _INDEX = re.compile(r":\d+$")
 _TOKEN = re.compile(r"<[|｜].*$", re.DOTALL)
 _LEADING_TOKEN = re.compile(r"^(?:<[|｜][^<>]*[|｜]>)+")
+_TAG = re.compile(r"</?(?:tool_?calls?|tools|functions?|function_calls?|invoke|parameter)\b.*$", re.DOTALL)
+_LEADING_TAG = re.compile(r"^\s*<(?:tool_?calls?|tools|functions?|function_calls?|invoke)\b[^<>]*>")
 _SEPARATORS = str.maketrans("", "", "-_")
 
 
@@ -30,6 +32,14 @@ def resolve_name(written: str, names: Collection[str]) -> str | None:
         if matches:
             return matches[0] if len(set(matches)) == 1 else None
     return None
+
+
+def without_tokens(written: str) -> str:
+    """``written`` without control tokens and tags that leaked into it; as it is where nothing else is in it."""
+    name = written
+    for pattern in (_LEADING_TOKEN, _LEADING_TAG, _TOKEN, _TAG):
+        name = pattern.sub("", name, count=1)
+    return name.strip() or written
 
 
 def closest_names(written: str, names: Collection[str]) -> list[str]:
