@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead clean install dev model second-server test-vllm
+.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead soak clean install dev model second-server test-vllm
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ bench-embedded: install model  ## 40 requests over 20 schemas on the embedded mo
 
 bench-overhead: install  ## what the proxy adds to the time to first token
 	@exec $(RUN) benchmarks/proxy_overhead.py
+
+soak: install  ## 128 streams at once for a minute through one proxy: no error, no foreign word, bounded memory
+	@exec $(RUN) benchmarks/soak.py
 
 clean:  ## remove environments, caches and build results (not the models: python -m forge.embedded remove)
 	rm -rf $(VENV) $(NEWEST) $(CLIENTS) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage

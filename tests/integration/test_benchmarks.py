@@ -50,6 +50,19 @@ def test_the_overhead_is_printed() -> None:
     assert "added by Forge" in result.stdout
 
 
+def test_a_short_soak_finds_nothing() -> None:
+    result = subprocess.run(
+        command("soak.py", "--streams", "12", "--seconds", "1", "--words", "8", "--pace", "0.02"),
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "not noticed 0" in result.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_an_interrupted_demo_leaves_nothing_running(embedded_installed: None, number: signal.Signals) -> None:
     with subprocess.Popen(
