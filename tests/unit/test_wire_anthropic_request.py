@@ -262,3 +262,26 @@ def test_a_deep_schema_is_refused():
     with pytest.raises(RequestError) as caught:
         decode(tools=[{"name": "f", "input_schema": schema}])
     assert caught.value.param == "tools[0].input_schema"
+
+
+def test_a_conversation_that_goes_on_is_read_as_a_whole_one():
+    turn = {"role": "user", "content": [{"type": "text", "text": "x" * 3000}, IMAGE]}
+    bodies = [
+        json.dumps({"model": "m", "messages": [turn] * count, "max_tokens": 9}).encode()
+        for count in (2, 3, 5)
+    ]
+    requests = [decode_request(body) for body in bodies]
+    for body, request in zip(bodies, requests, strict=True):
+        assert json.loads(encode_request(request)) == json.loads(body)
+        assert [message.parts[0] for message in request.messages] == [Text("x" * 3000)] * len(
+            request.messages
+        )
+    assert requests[2].messages[0] is requests[1].messages[0]
+
+
+def test_an_error_behind_a_known_beginning_is_named_where_it_is():
+    turns = [{"role": "user", "content": "x" * 5000}, {"role": "assistant", "content": "y"}]
+    decode(messages=turns)
+    with pytest.raises(RequestError) as caught:
+        decode(messages=[*turns, {"role": "bard", "content": "z"}])
+    assert caught.value.param == "messages[2].role"

@@ -27,6 +27,7 @@ from forge.core.request import (
     ToolChoice,
 )
 from forge.errors import RequestError
+from forge.wire.conversations import SHORTEST, Beginning, Conversations
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, well_formed
 from forge.wire.openai_request import top_level_fields
 
@@ -69,6 +70,7 @@ _decode_message = msgspec.json.Decoder(_Message).decode
 _decode_block = msgspec.json.Decoder(_Block).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decode_string = msgspec.json.Decoder(str).decode
+_conversations = Conversations()
 
 
 def decode_request(body: bytes) -> Request:
@@ -79,8 +81,19 @@ def decode_request(body: bytes) -> Request:
     Raises:
         RequestError: what is wrong, with the path of the field in ``param``.
     """
-    fields = {name: raw for name, raw in top_level_fields(body).items() if bytes(raw) != b"null"}
-    messages = _messages(fields.pop("messages", None))
+    known = _conversations.find(body) if len(body) > SHORTEST else None
+    if known is not None:
+        try:
+            return _decode(body, known)
+        except RequestError:
+            pass  # what is wrong, and where, shows in the whole
+    return _decode(body, None)
+
+
+def _decode(body: bytes, known: Beginning | None) -> Request:
+    fields = top_level_fields(body if known is None else known.shortened(body))
+    fields = {name: raw for name, raw in fields.items() if bytes(raw) != b"null"}
+    messages = _messages(fields.pop("messages", None), body, known)
     system = fields.pop("system", None)
     if system is not None:
         messages = (_system(system), *messages)
@@ -154,10 +167,10 @@ def _system(raw: Raw) -> ChatMessage:
     return ChatMessage(role="system", parts=tuple(parts), raw=raw, protocol=Protocol.ANTHROPIC)
 
 
-def _messages(raw: Raw | None) -> tuple[ChatMessage, ...]:
+def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[ChatMessage, ...]:
     if raw is None:
         raise RequestError("'messages' is missing: give a list of messages", "messages")
-    return tuple(_message(entry, f"messages[{i}]") for i, entry in enumerate(_list(raw, "messages")))
+    return _conversations.read(body, known, _list(raw, "messages"), _message)
 
 
 def _message(raw: Raw, param: str) -> ChatMessage:
@@ -258,7 +271,7 @@ def _tool(raw: Raw, param: str) -> Tool:
         raise RequestError(f"'{param}': {error}", param) from None
     if not isinstance(tool, dict):
         raise RequestError(f"'{param}' must be an object", param)
-    kind = tool.get("type") or "custom"
+    kind = "custom" if tool.get("type") is None else tool["type"]
     if not isinstance(kind, str):
         raise RequestError(f"'{param}.type' must be a string", f"{param}.type")
     name = tool.get("name")

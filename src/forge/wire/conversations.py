@@ -8,13 +8,14 @@ and no longer that of the whole history.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, takewhile
 
 import msgspec
 from msgspec import Raw, Struct
 
 from forge.core.request import ChatMessage
+from forge.errors import RequestError
 
 SHORTEST = 4096
 """Bytes. A shorter beginning is read as fast as it is found."""
@@ -62,6 +63,36 @@ class Conversations:
         """The longest known beginning of ``body``."""
         found = (known for known in self._known if body.startswith(known.text))
         return max(found, key=lambda known: len(known.text), default=None)
+
+    def read(
+        self,
+        body: bytes,
+        known: Beginning | None,
+        entries: list[Raw],
+        read: Callable[[Raw, str], ChatMessage],
+    ) -> tuple[ChatMessage, ...]:
+        """All messages of a body, those of its known beginning as they were read before.
+
+        Args:
+            body: the whole body.
+            known: its known beginning.
+            entries: the members of its array of messages; the first is the mark where the beginning is known.
+            read: reads one message, given its path for what it says of errors.
+
+        Raises:
+            RequestError: the array was given twice, or what ``read`` raises.
+        """
+        if known is not None:
+            if not entries or not is_mark(entries[0]):
+                raise RequestError("'messages' was given twice", "messages")
+            del entries[0]
+        if len(body) <= SHORTEST:
+            return tuple(read(entry, f"messages[{i}]") for i, entry in enumerate(entries))
+        # A message that is remembered must not hold the whole body.
+        new = tuple(read(entry.copy(), f"messages[{i}]") for i, entry in enumerate(entries))
+        messages = new if known is None else known.messages + new
+        self.remember(body, known, entries, messages)
+        return messages
 
     def remember(
         self, body: bytes, known: Beginning | None, entries: Sequence[Raw], messages: tuple[ChatMessage, ...]

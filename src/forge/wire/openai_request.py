@@ -22,7 +22,7 @@ from forge.core.request import (
     ToolChoice,
 )
 from forge.errors import RequestError
-from forge.wire.conversations import SHORTEST, Beginning, Conversations, is_mark
+from forge.wire.conversations import SHORTEST, Beginning, Conversations
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
@@ -156,17 +156,7 @@ def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[Ch
         entries = _decode_list(data)
     except (msgspec.DecodeError, RecursionError):
         raise RequestError("'messages' must be a list", "messages") from None
-    if known is not None:
-        if not entries or not is_mark(entries[0]):
-            raise RequestError("'messages' was given twice", "messages")
-        del entries[0]
-    if len(body) <= SHORTEST:
-        return tuple(_message(entry, f"messages[{i}]") for i, entry in enumerate(entries))
-    # A message that is remembered must not hold the whole body.
-    read = tuple(_message(entry.copy(), f"messages[{i}]") for i, entry in enumerate(entries))
-    messages = read if known is None else known.messages + read
-    _conversations.remember(body, known, entries, messages)
-    return messages
+    return _conversations.read(body, known, entries, _message)
 
 
 def _message(raw: Raw, param: str) -> ChatMessage:
