@@ -70,3 +70,12 @@ def test_a_long_run_stays_bounded() -> None:
 @pytest.mark.parametrize("arguments", ["no json", {1: 2, "a": 3}, [{1, 2}], None])
 def test_any_arguments_have_a_canonical_text(arguments: object) -> None:
     assert canonical(arguments) == canonical(arguments)
+
+
+def test_arguments_that_are_changed_later_count_as_they_were() -> None:
+    repeats, arguments = Repeats(2), {"a": 1}
+    repeats.record("f", arguments, "r")
+    arguments["a"] = 2
+    repeats.record("f", arguments, "r")
+
+    assert repeats.times == 0

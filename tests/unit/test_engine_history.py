@@ -26,7 +26,7 @@ A, B = Call(id="1", name="a", arguments='{"x": 1}'), Call(id="2", name="b", argu
 
 def test_results_are_paired_by_id_in_any_order() -> None:
     calls = past_calls([said("go"), asked(A, B), got(Result("2", "two")), got(Result("1", "one"))])
-    assert calls == [PastCall("a", {"x": 1}, "one"), PastCall("b", {}, "two")]
+    assert calls == [PastCall("a", A.arguments, "one"), PastCall("b", "", "two")]
 
 
 def test_equal_ids_are_paired_in_order() -> None:
@@ -36,8 +36,12 @@ def test_equal_ids_are_paired_in_order() -> None:
     assert [call.result for call in calls] == ["one", "two"]
 
 
+def test_arguments_are_decoded_when_they_are_wanted() -> None:
+    assert [PastCall("a", written).arguments for written in (A.arguments, "")] == [{"x": 1}, {}]
+
+
 def test_a_call_without_a_result_has_none() -> None:
-    assert past_calls([asked(A)]) == [PastCall("a", {"x": 1})]
+    assert past_calls([asked(A)]) == [PastCall("a", A.arguments)]
 
 
 def test_arguments_that_are_no_json_stay_text() -> None:

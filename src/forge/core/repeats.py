@@ -6,6 +6,7 @@ A call whose result has changed is polling, and no repetition.
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,10 +23,24 @@ class Repeat(Struct, frozen=True):
     result: str
 
 
-class _Event(Struct, frozen=True):
-    name: str
-    arguments: str
-    result: str
+class _Event:
+    """``written``: the arguments as JSON text. Most calls differ before it matters in what order their keys came."""
+
+    def __init__(self, name: str, written: str, result: str) -> None:
+        self.name = name
+        self.result = result
+        self._written = written
+
+    @cached_property
+    def arguments(self) -> str:
+        return canonical(self._written)
+
+    def equals(self, other: _Event) -> bool:
+        return (
+            self.name == other.name
+            and self.result == other.result
+            and (self._written == other._written or self.arguments == other.arguments)
+        )
 
 
 class Repeats:
@@ -42,7 +57,8 @@ class Repeats:
     def record(self, name: str, arguments: Any, result: str) -> None:
         """Note that a call gave this result."""
         if self._limit > 0:
-            self._events.append(_Event(name, canonical(arguments), result))
+            written = arguments if isinstance(arguments, str) else canonical(arguments)
+            self._events.append(_Event(name, written, result))
             del self._events[:-_KEPT]
 
     def clear(self) -> None:
@@ -79,7 +95,7 @@ class Repeats:
         events = self._events
         last = len(events) - 1
         same = 0
-        while last - same - length >= 0 and events[last - same] == events[last - same - length]:
+        while last - same - length >= 0 and events[last - same].equals(events[last - same - length]):
             same += 1
         return same // length + 1 if len(events) >= length else 0
 

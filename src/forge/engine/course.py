@@ -97,7 +97,8 @@ class Course:
         if self.has_rules:
             for call in past_calls(self._messages):
                 if call.result is not None and not call.failed:
-                    done.record(call.name, call.arguments if isinstance(call.arguments, dict) else {})
+                    arguments = call.arguments
+                    done.record(call.name, arguments if isinstance(arguments, dict) else {})
         return done
 
     @cached_property
@@ -105,7 +106,7 @@ class Course:
         repeats = Repeats(self._loop_limit)
         for call in past_calls(since_the_user_spoke(self._messages)):
             if call.result is not None:
-                repeats.record(call.name, call.arguments, call.result)
+                repeats.record(call.name, call.written, call.result)
         return repeats
 
 

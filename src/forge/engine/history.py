@@ -20,15 +20,20 @@ _ERROR: Final = re.compile(
 
 
 class PastCall(Struct):
-    """An earlier call. ``arguments`` is the decoded value, or the text where that is no JSON.
+    """An earlier call. ``written`` is the text of its arguments, which may be no JSON.
 
     ``result`` is None while there is none; ``failed``: the result says that the call did not do what it should.
     """
 
     name: str
-    arguments: Any
+    written: str
     result: str | None = None
     failed: bool = False
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments decoded, or the text itself where it is no JSON."""
+        return decoded_arguments(self.written)
 
 
 def past_calls(messages: Sequence[ChatMessage]) -> list[PastCall]:
@@ -41,7 +46,7 @@ def past_calls(messages: Sequence[ChatMessage]) -> list[PastCall]:
         )
         for part in message.parts:
             if isinstance(part, Call):
-                call = PastCall(part.name, decoded_arguments(part.arguments))
+                call = PastCall(part.name, part.arguments)
                 made.append(call)
                 waiting.setdefault(part.id, []).append(call)
             elif isinstance(part, Result) and waiting.get(part.call_id):

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from forge.core.calls import CallSource, LLMResponse, TextResponse, ToolCall
 from forge.core.request import Tool
 from forge.dialects import parse_tool_calls
@@ -153,5 +155,5 @@ def _corrected(call: ToolCall, finding: CallFinding) -> ToolCall:
     if not finding.fixes and finding.name == call.tool and finding.arguments == call.args:
         return call
     source = call.source or CallSource("native")
-    source = dataclasses.replace(source, fixes=source.fixes + finding.fixes)
+    source = msgspec.structs.replace(source, fixes=source.fixes + finding.fixes)
     return dataclasses.replace(call, tool=finding.name, args=finding.arguments, source=source)
