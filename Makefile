@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest test-clients format bench-embedded bench-overhead soak clean install dev model second-server test-vllm
+.PHONY: help demo test lint types unit integration newest test-clients test-openapi format bench-embedded bench-overhead soak clean install dev model second-server test-vllm
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ test-vllm: dev  ## tests against a real vLLM on the CPU, in an environment of it
 	$(VLLM)/bin/python -m pip uninstall -qq -y torchvision torchaudio torchcodec; \
 	FORGE_TEST_VLLM=$(VLLM)/bin/python $(RUN) -m pytest -q -m vllm
 
+test-openapi:  ## requests made from the proxy's OpenAPI description, right ones and wrong ones
+	@$(PYTHON) scripts/bootstrap.py .venv-openapi --extras openapi
+	.venv-openapi/bin/python tests/fuzz/fuzz_openapi.py --max-examples=40
+
 bench-embedded: install model  ## 40 requests over 20 schemas on the embedded model, with and without Forge
 	@exec $(RUN) benchmarks/embedded.py
 
@@ -97,5 +101,5 @@ soak: install  ## 128 streams at once for a minute through one proxy: no error, 
 	@exec $(RUN) benchmarks/soak.py
 
 clean:  ## remove environments, caches and build results (not the models: python -m forge.embedded remove)
-	rm -rf $(VENV) $(NEWEST) $(CLIENTS) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
+	rm -rf $(VENV) $(NEWEST) .venv-openapi $(CLIENTS) $(VLLM) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist htmlcov .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -217,6 +217,15 @@ def test_a_call_without_a_type_gets_one(content):
     assert sent["messages"][0]["tool_calls"] == [{"type": "function", **calls[0]}]
 
 
+def test_calls_of_another_kind_beside_one_that_is_mended_stay():
+    other = {"id": "2", "type": "custom", "function": None}
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}, other]
+
+    sent = encoded(request_of(messages=[{"role": "assistant", "content": None, "tool_calls": calls}]))
+
+    assert sent["messages"][0]["tool_calls"] == [{"type": "function", **calls[0]}, other]
+
+
 def test_a_call_with_null_arguments_gets_an_object():
     calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": None}}]
 

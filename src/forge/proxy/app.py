@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from forge.proxy import count_tokens
 from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.body import Receive, Scope, Send
+from forge.proxy.description import description_route
 from forge.proxy.door import Door
 from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.gate import App, Gate
@@ -72,6 +73,7 @@ def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in doors.items()),
         *response_routes(store),
         *local_routes(service),
+        description_route(),
         *passed_on_routes(service, error_body),
     ]
     app = _GatedApp(

@@ -19,7 +19,7 @@ from forge.proxy.stream import send_failure
 ErrorBody: TypeAlias = Callable[[str, Failure], bytes]
 """From a path and a failure to an error body in the protocol of that path."""
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-OPEN_PATHS = frozenset({"/", "/forge/health", "/forge/ready"})
+OPEN_PATHS = frozenset({"/", "/forge/health", "/forge/ready", "/openapi.json"})
 """Paths that need no key, so that supervisors and clients can ask whether the proxy lives."""
 
 _SINGLE = frozenset({b"host", b"origin", b"content-type", b"content-encoding"})

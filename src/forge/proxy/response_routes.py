@@ -27,27 +27,27 @@ def response_routes(store: ResponseStore) -> list[Route]:
             raise HttpError(404, f"Response with id '{response_id}' not found.", param="response_id")
         return response
 
-    async def get(request: Request) -> Response:
+    async def one(request: Request) -> Response:
         response = found(request)
+        if request.method == "DELETE":
+            return _deleted(store, request.path_params["id"])
         if request.query_params.get("stream") == "true":
             raise HttpError(400, "a stored response is not streamed again", param="stream")
         return Response(response.body, media_type=_JSON)
-
-    async def delete(request: Request) -> Response:
-        found(request)
-        response_id = request.path_params["id"]
-        store.delete(response_id)
-        return Response(dumps({"id": response_id, "object": "response", "deleted": True}), media_type=_JSON)
 
     async def input_items(request: Request) -> Response:
         items = _named(found(request), request.path_params["id"])
         return Response(dumps(_page(request, items)), media_type=_JSON)
 
     return [
-        Route("/v1/responses/{id}", get, methods=["GET"]),
-        Route("/v1/responses/{id}", delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}", one, methods=["GET", "DELETE"]),
         Route("/v1/responses/{id}/input_items", input_items, methods=["GET"]),
     ]
+
+
+def _deleted(store: ResponseStore, response_id: str) -> Response:
+    store.delete(response_id)
+    return Response(dumps({"id": response_id, "object": "response", "deleted": True}), media_type=_JSON)
 
 
 def _named(response: StoredResponse, response_id: str) -> list[dict[str, Raw]]:

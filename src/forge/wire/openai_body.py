@@ -160,8 +160,8 @@ def _with_sound_calls(raw: Raw) -> bytes:
 
 def _sound_call(raw: Raw) -> bytes:
     call = _decode_fields(raw)
-    if "function" not in call:
-        return bytes(raw)
+    if bytes(call.get("function", b"null")) == b"null":
+        return bytes(raw)  # of another kind
     function = _decode_fields(call["function"])
     value = msgspec.json.decode(function.get("arguments", Raw(b'""')))
     broken = value is None or (isinstance(value, str) and not is_json(value))
