@@ -11,7 +11,13 @@ from forge.dialects import ReplyScanner, parse_tool_calls
 
 CASES = [
     json.loads(line)
-    for name in ("cases.jsonl", "own_cases.jsonl", "variant_cases.jsonl", "fresh_cases.jsonl")
+    for name in (
+        "cases.jsonl",
+        "own_cases.jsonl",
+        "variant_cases.jsonl",
+        "fresh_cases.jsonl",
+        "newer_cases.jsonl",
+    )
     for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()
     if line
 ]

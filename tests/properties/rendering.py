@@ -133,6 +133,38 @@ def longcat_pairs(call: Call) -> str:
     return f"<longcat_tool_call>{call[0]}\n{body}</longcat_tool_call>"
 
 
+def k2_horizon(call: Call) -> str:
+    body = "".join(
+        f"<ifm|arg_key>{k}</ifm|arg_key>\n<ifm|arg_value>{plain(v)}</ifm|arg_value>\n"
+        for k, v in call[1].items()
+    )
+    return f"<ifm|tool_call>{call[0]}\n{body}</ifm|tool_call>"
+
+
+def solar(call: Call) -> str:
+    body = "".join(
+        f"<|tool_arg:start|>{k}<|tool_arg:value|>{plain(v)}<|tool_arg:end|>\n" for k, v in call[1].items()
+    )
+    return f"<|tool_call:start|>{call[0]}\n{body}<|tool_call:end|>"
+
+
+def minimax_m3(call: Call) -> str:
+    mark = "]<]minimax[>["
+    body = "".join(f"{mark}<{k}>{plain(v)}{mark}</{k}>" for k, v in call[1].items())
+    return f'{mark}<invoke name="{call[0]}">{body}{mark}</invoke>'
+
+
+def plamo(call: Call) -> str:
+    def pair(word: str, inner: str) -> str:
+        return f"<|plamo:begin_{word}:plamo|>{inner}<|plamo:end_{word}:plamo|>"
+
+    return pair("tool_request", pair("tool_name", call[0]) + pair("tool_arguments", dumps(call[1])))
+
+
+def inkling(call: Call) -> str:
+    return f"<|message_model|>{call[0]}<|content_invoke_tool_json|>{obj(call, 'name', 'args')}<|end_message|>"
+
+
 def one_by_one(
     write: Callable[[Call], str], between: str = "\n", before: str = "", after: str = ""
 ) -> Callable[..., str]:
@@ -251,6 +283,13 @@ JSON_NOTATIONS: dict[str, Callable[[list[Call]], str]] = {
     "react_fence": lambda calls: f"Action: {calls[0][0]}\nAction Input:\n```json\n{dumps(calls[0][1])}\n```",
     "glm4": lambda calls: f"{calls[0][0]}\n{dumps(calls[0][1])}",
     "glued": lambda calls: f"{calls[0][0]}{dumps(calls[0][1])}",
+    "plamo": one_by_one(
+        plamo, "", "<|plamo:begin_tool_requests:plamo|>", "<|plamo:end_tool_requests:plamo|>"
+    ),
+    "inkling": one_by_one(inkling, ""),
+    "pangu": lambda calls: f"[unused11]{array(calls)}[unused12]",
+    "hyperclova": lambda calls: f" -> tool/function_call\n{array(calls)}<|im_end|>",
+    "rwkv": one_by_one(lambda c: f"**Tool Call:**\n```json\n{obj(c)}\n```"),
     "functionary": one_by_one(lambda c: f">>>{c[0]}\n{dumps(c[1])}"),
 }
 """Notations whose arguments are JSON: any arguments come back exactly."""
@@ -281,6 +320,15 @@ TEXT_NOTATIONS: dict[str, Callable[[list[Call]], str]] = {
     "dsml_v4": one_by_one(dsml, "", "<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>"),
     "dsml_no_start": one_by_one(dsml, "", "", "</｜DSML｜tool_calls>"),
     "step3": one_by_one(step3, "\n", "<｜tool_calls_begin｜>\n", "\n<｜tool_calls_end｜>"),
+    "gcml": lambda calls: "".join(
+        ["<｜DSML｜tool_calls>\n", *map(dsml, calls), "</｜DSML｜tool_calls>"]
+    ).replace("DSML", "GCML"),
+    "muse": one_by_one(
+        lambda c: invoke(c, "atem:"), "\n", "<atem:function_calls>\n", "\n</atem:function_calls>"
+    ),
+    "k2_horizon": one_by_one(k2_horizon, "\n", "<ifm|tool_calls>\n", "\n</ifm|tool_calls>"),
+    "solar": one_by_one(solar),
+    "minimax_m3": one_by_one(minimax_m3, "\n", "]<]minimax[>[<tool_call>\n", "\n]<]minimax[>[</tool_call>"),
     "glm": one_by_one(glm),
     "glm_compact": one_by_one(glm_compact, ""),
     "longcat_pairs": one_by_one(longcat_pairs),

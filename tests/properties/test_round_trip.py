@@ -23,7 +23,7 @@ JSON = st.recursive(
 )
 TOOL = {"name": "record", "parameters": {"type": "object", "properties": {"value": {}, "other": {}}}}
 ALONE = ("glm4", "glued", "react", "react_fence", "built_in")
-AT_START = (*ALONE, "source", "harmony", "args_only")
+AT_START = (*ALONE, "hyperclova", "source", "harmony", "args_only")
 
 
 def read(text, tools):

@@ -23,12 +23,18 @@ from forge.dialects.element_values import (
 )
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals, literals, union
-from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
+from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS, ML_BARS, ML_WORDS
 from forge.dialects.verbatim import cdata, stripped
 from forge.repair.tolerant import read_json
 
-_DSML = ("｜DSML｜", "|DSML|", "｜｜DSML｜｜", "||DSML||")
-_PREFIXES = ("", "antml:", "steptml:", "minimax:", *_DSML)
+_PREFIXES = (
+    "",
+    "antml:",
+    "atem:",
+    "steptml:",
+    "minimax:",
+    *(f"{bar}{word}{bar}" for word in ML_WORDS for bar in ML_BARS),
+)
 _HEADS = (
     "function=",
     "function name=",

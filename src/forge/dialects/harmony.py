@@ -11,7 +11,7 @@ from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.notation import Notation, Opener, Where, anywhere
 
-_ENDS = Literals(("<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"))
+_ENDS = Literals(("<|end|>", "<|eom|>", "<|eot|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"))
 _MESSAGE = Literals(("<|message|>",))
 _HEADER_ENDS = Literals(("<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>", "\n\n"))
 _RECIPIENT = re.compile(r"to=([\w.:$/-]+)")
@@ -46,10 +46,36 @@ def _channel(cur: Candidate) -> Generator[None, None, bool]:
         cur.pos = stop
         return found is not None and header.startswith("<|")
     if recipient is not None:
-        yield from _call(cur, recipient.group(1), begin)
+        yield from _to(cur, recipient.group(1), begin)
     elif "analysis" in header:
         yield from cur.pass_thinking(_ENDS)
     return True
+
+
+def _to(cur: Candidate, name: str, start: int) -> Need[None]:
+    """A message to ``name``: a tool, or in Muse also the user and the model itself."""
+    if name == "self" and cur.tools.get(name) is None:
+        yield from cur.pass_thinking(_ENDS)
+    elif name == "user" and cur.tools.get(name) is None:
+        return  # what follows is the visible text
+    elif (yield from cur.sees(_MUSE_CALLS)) is None:
+        yield from _call(cur, name, start)
+
+
+_MUSE_CALLS = Literals(("<atem:function_calls>", "<atem:invoke name="))
+
+
+def _first_message(cur: Candidate) -> Generator[None, None, bool]:
+    """Muse: the first message, whose role stood in the prompt."""
+    yield from cur.literal(_FIRST)
+    name = yield from cur.run(_NAME_RUN)
+    if (yield from cur.literal(_MESSAGE)) is None:
+        return False
+    yield from _to(cur, name, cur.start)
+    return True
+
+
+_FIRST = Literals(("to=",))
 
 
 def _call(cur: Candidate, name: str, start: int) -> Need[None]:
@@ -173,6 +199,14 @@ HARMONY = (
         openers=anywhere(*_STRIPPED_CALL.words),
         read=_stripped_call,
         example='assistantcommentary to=functions.get_weather json{"city": "Oslo"}',
+    ),
+    Notation(
+        name="muse message",
+        title="Muse message, its role in the prompt",
+        seen_in="Muse Glimmer",
+        openers=(Opener("to=", Where.MESSAGE),),
+        read=_first_message,
+        quotable=False,
     ),
     Notation(
         name="harmony analysis",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from forge.dialects.literals import Literals, spellings
 
-DSML_BARS = ("｜", "|", "｜｜", "||")
-DSML_BLOCKS = ("function_calls", "tool_calls", " calls", "calls")
+ML_BARS = ("｜", "|", "｜｜", "||")
+ML_WORDS = ("DSML", "GCML")
+"""DeepSeek's and GigaChat's markup, ``<｜DSML｜invoke name="N">``: the bars come in several spellings."""
+ML_BLOCKS = ("function_calls", "tool_calls", " calls", "calls")
 
 TAG_NAMES = [
     "tool_call",
@@ -24,6 +26,12 @@ TAG_NAMES = [
     "seed:tool_call",
     "minimax:tool_call",
     "antml:function_calls",
+    "atem:function_calls",
+    "tool_call:opensource",
+    "tool_calls:opensource",
+    "ifm|tool_call",
+    "ifm|tool_calls",
+    "iquest_tool_call",
 ]
 
 END_TAGS = (
@@ -43,10 +51,11 @@ END_TAGS = (
         "<|tool_calls_section_end|>",
         "<|tool_call_argument_end|>",
     ],
-    *["<end_function_call>", "<tool_call|>"],
+    *["<end_function_call>", "<tool_call|>", "<end_of_tool_call:opensource>", "[unused12]"],
+    *["<|tool_call:end|>", "<|plamo:end_tool_request:plamo|>", "<|plamo:end_tool_requests:plamo|>"],
     *spellings("<|tool_call_end|>"),
     *spellings("<|tool_calls_end|>"),
-    *(f"</{bar}DSML{bar}{word}>" for bar in DSML_BARS for word in DSML_BLOCKS),
+    *(f"</{bar}{word}{bar}{block}>" for word in ML_WORDS for bar in ML_BARS for block in ML_BLOCKS),
 )
 """End tags of the wrappers that hold calls."""
 
@@ -88,7 +97,9 @@ CHAT_TOKENS = (
         "<|START_RESPONSE|>",
         "<|END_RESPONSE|>",
     ],
-    *["<|START_TEXT|>", "<|END_TEXT|>", "<|eom|>", "<|eot|>"],
+    *["<|START_TEXT|>", "<|END_TEXT|>", "<|eom|>", "<|eot|>", "<|message_sep|>", "<|plamo:tag|>"],
+    *["<|ifm|im_end|>", "<|ifm|im_start|>", "<|ifm|endoftext|>", "<|ifm|end_of_text|>"],
+    *["<|end_message|>", "<|content_text|>", "<|content_model_end_sampling|>"],
     *spellings("<|end_of_sentence|>"),
     *spellings("<|begin_of_sentence|>"),
 )

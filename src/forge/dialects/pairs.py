@@ -6,19 +6,27 @@ import re
 
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
+from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.marks import END_TAGS
 from forge.dialects.verbatim import value_text
 
-_FAMILIES = (("arg_key", "arg_value"), ("longcat_arg_key", "longcat_arg_value"), ("tool_sep", "tool_sep"))
-_KEY_OPEN = Literals([f"<{key}>" for key, _ in _FAMILIES[:2]] + ["<tool_sep>"])
-_KEY_CLOSE = Literals([f"</{key}>" for key, _ in _FAMILIES[:2]])
+_FAMILIES = (
+    ("arg_key", "arg_value"),
+    ("longcat_arg_key", "longcat_arg_value"),
+    ("arg_key:opensource", "arg_value:opensource"),
+    ("ifm|arg_key", "ifm|arg_value"),
+)
+_SWALLOWED = Literals(("<tool_sep>", "<tool_sep:opensource>"))
+_KEY_OPEN = Literals([*(f"<{key}>" for key, _ in _FAMILIES), *_SWALLOWED.words])
+_KEY_CLOSE = Literals([f"</{key}>" for key, _ in _FAMILIES])
 PAIR_KEYS = _KEY_OPEN | _KEY_CLOSE
-_VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES[:2]])
-_VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES[:2]])
+_VALUE_OPEN = Literals([f"<{value}>" for _, value in _FAMILIES])
+_VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES])
+_TYPE_OPEN = Literals(("<ifm|arg_type>",))
+_TYPE_CLOSE = Literals(("</ifm|arg_type>",))
 _KEY_END = _KEY_CLOSE | _VALUE_OPEN
 _VALUE_ENDS = Literals(END_TAGS)
-_SWALLOWED = Literals(("<tool_sep>",))
 
 
 def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
@@ -27,6 +35,8 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
     tool = cur.tools.get(name)
     yield from cur.literal(_SWALLOWED)
     yield from cur.space()
+    if begins_arguments((yield from cur.peek())):
+        return (yield from arguments(cur, name, start, marks))
     if (yield from cur.literal(_KEY_CLOSE)) is not None:
         name, key = _split(cur, name)
         tool = cur.tools.get(name)
@@ -102,6 +112,9 @@ def _split(cur: Candidate, word: str) -> tuple[str, str]:
 
 def _value(cur: Candidate, key: str, values: dict[str, str]) -> Need[bool]:
     yield from cur.space()
+    if (yield from cur.literal(_TYPE_OPEN)) is not None:
+        yield from cur.until(_TYPE_CLOSE)  # said by the schema as well
+        yield from cur.space()
     if (yield from cur.literal(_VALUE_OPEN)) is None:
         return False
     text = yield from value_text(cur, _VALUE_OPEN, _VALUE_CLOSE, _KEY_OPEN, _VALUE_ENDS)

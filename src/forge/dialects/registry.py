@@ -12,10 +12,14 @@ from forge.dialects.fences import FENCES
 from forge.dialects.functions import FUNCTIONS
 from forge.dialects.gemma import GEMMA
 from forge.dialects.harmony import HARMONY
+from forge.dialects.inkling import INKLING
 from forge.dialects.lines import LINES
 from forge.dialects.literals import Literals
+from forge.dialects.minimax_m3 import MINIMAX_M3
 from forge.dialects.notation import Notation, Where
+from forge.dialects.plamo import PLAMO
 from forge.dialects.sections import SECTIONS
+from forge.dialects.solar import SOLAR
 from forge.dialects.special import SPECIAL
 from forge.dialects.thinking import THINKING
 from forge.dialects.tool_elements import TOOL_ELEMENTS
@@ -25,6 +29,10 @@ NOTATIONS: tuple[Notation, ...] = (
     *WRAPPERS,
     *FUNCTIONS,
     *SECTIONS,
+    *PLAMO,
+    *SOLAR,
+    *INKLING,
+    *MINIMAX_M3,
     *HARMONY,
     *GEMMA,
     *LINES,

@@ -109,7 +109,9 @@ class ReplyScanner:
             return False
         at, self._word = hit.start, hit.word
         if hit.waits and not tape.closed:
-            self._show(base + at - self._name_held(text, self._shown - base, at))
+            low = self._shown - base  # a longer one, without an anchor so far, may begin before it
+            at = min(at, len(text) - openers.literals.pending(text, max(low, self._scan - base)))
+            self._show(base + at - self._name_held(text, low, at))
             self._scan = max(self._scan, self._shown)
             return False  # it may become a longer opener
         self._resume = base + at + len(self._word)

@@ -36,6 +36,8 @@ _OTHERS = Literals(
         "<|USER_TOKEN|>",
     )
 )
+_CALLS = Literals((" -> tool/function_call\n",))
+"""HyperCLOVA: the role of a turn that is a list of calls."""
 _INVENTED = (
     *(
         "<tool_response>",
@@ -80,6 +82,7 @@ def _token(cur: Candidate) -> Generator[None, None, bool]:
             yield from _drop_all(cur)
             return True
         if (yield from cur.literal(_OWN)) is not None:
+            yield from cur.literal(_CALLS)
             return True
         cur.pos = behind
     if cur.context.seam or cur.context.at_line_start():

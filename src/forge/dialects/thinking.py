@@ -21,6 +21,10 @@ _WORDS = (
     "antml:thinking",
     "mm:think",
     "reflection",
+    "think:opensource",
+    "ifm|think",
+    "ifm|think_fast",
+    "ifm|think_faster",
 )
 _PAIRS = {
     **{f"<{word}>": f"</{word}>" for word in _WORDS},
@@ -30,8 +34,10 @@ _PAIRS = {
     "<|inner_prefix|>": "<|inner_suffix|>",
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "◁think▷": "◁/think▷",
+    "[unused16]": "[unused17]",
+    "<|plamo:begin_think:plamo|>": "<|plamo:end_think:plamo|>",
 }
-THINK_OPENERS = Literals(_PAIRS)
+THINK_OPENERS = Literals((*_PAIRS, "/think\n"))
 THINK_CLOSERS = Literals(_PAIRS.values())
 _NATIVE = Literals(
     (
@@ -140,6 +146,14 @@ THINKING = (
             quotable=False,
         )
         for opener, closer in _PAIRS.items()
+    ),
+    Notation(
+        name="think /think",
+        title="Think block",
+        seen_in="HyperCLOVA X SEED Think",
+        openers=(Opener("/think\n", Where.MESSAGE),),
+        read=_reader("<|im_end|>"),
+        quotable=False,
     ),
     Notation(
         name="think end",

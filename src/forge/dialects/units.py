@@ -116,6 +116,9 @@ def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
     if (yield from cur.literal(GEMMA_CALL)) is not None:
         return (yield from gemma_call(cur, start))
     name = yield from cur.name()
+    if name == "function" and cur.tools.get(name) is None and (yield from cur.peek()) == "\n":
+        yield from cur.space()  # the kind of tool stands on a line before its name
+        name = yield from cur.name()
     if not name:
         return False
     following = yield from cur.peek()

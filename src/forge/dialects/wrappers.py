@@ -12,7 +12,7 @@ from forge.dialects.between_marks import between, wrapper
 from forge.dialects.candidate import Candidate
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
-from forge.dialects.marks import CHAT_TOKENS, DSML_BARS, DSML_BLOCKS
+from forge.dialects.marks import CHAT_TOKENS, ML_BARS, ML_BLOCKS
 from forge.dialects.notation import Notation, Opener, Where
 
 
@@ -131,10 +131,70 @@ WRAPPERS = (
         "dsml",
         "DSML block",
         "DeepSeek V3.2 to V4.1",
-        tuple(f"<{bar}DSML{bar}{word}>" for bar in DSML_BARS for word in DSML_BLOCKS),
+        tuple(f"<{bar}DSML{bar}{block}>" for bar in ML_BARS for block in ML_BLOCKS),
         "</｜DSML｜function_calls>",
         body='<｜DSML｜invoke name="get_weather"><｜DSML｜parameter name="city" string="true">Oslo'
         "</｜DSML｜parameter></｜DSML｜invoke>",
+    ),
+    _pair(
+        "gcml",
+        "GCML block",
+        "GigaChat 3.5",
+        tuple(f"<{bar}GCML{bar}{block}>" for bar in ML_BARS for block in ML_BLOCKS),
+        "</｜GCML｜tool_calls>",
+        body='<｜GCML｜invoke name="get_weather"><｜GCML｜parameter name="city" string="true">Oslo'
+        "</｜GCML｜parameter></｜GCML｜invoke>",
+    ),
+    _pair(
+        "muse",
+        "Muse function_calls block",
+        "Muse Glimmer",
+        "<atem:function_calls>",
+        "</atem:function_calls>",
+        body='<atem:invoke name="get_weather"><atem:parameter name="city">Oslo</atem:parameter></atem:invoke>',
+    ),
+    _pair(
+        "k2_horizon",
+        "K2 Horizon block",
+        "K2 Horizon",
+        ("<ifm|tool_calls>", "<ifm|tool_call>"),
+        "</ifm|tool_calls>",
+        body="<ifm|tool_call>get_weather\n<ifm|arg_key>city</ifm|arg_key>\n<ifm|arg_value>Oslo</ifm|arg_value>\n"
+        "</ifm|tool_call>",
+    ),
+    _pair(
+        "hunyuan3",
+        "Hunyuan 3 tags with their suffix",
+        "Hy3 (open checkpoints)",
+        ("<tool_call:opensource>", "<tool_calls:opensource>"),
+        "</tool_call:opensource>",
+        body="get_weather<tool_sep:opensource><arg_key:opensource>city</arg_key:opensource>"
+        "<arg_value:opensource>Oslo</arg_value:opensource>",
+    ),
+    _pair(
+        "iquest",
+        "IQuest tag",
+        "IQuest Q1",
+        "<iquest_tool_call>",
+        "</iquest_tool_call>",
+        body="get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>",
+    ),
+    _pair("pangu", "Pangu tokens", "openPangu", "[unused11]", "[unused12]", body=_LIST),
+    Notation(
+        name="hyperclova",
+        title="HyperCLOVA function call role",
+        seen_in="HyperCLOVA X SEED Think",
+        openers=(Opener("-> tool/function_call\n", Where.MESSAGE),),
+        read=wrapper(("-> tool/function_call\n",), ()),
+        example=f"-> tool/function_call\n{_LIST}",
+    ),
+    Notation(
+        name="rwkv",
+        title="RWKV label and block",
+        seen_in="RWKV 7",
+        openers=(Opener("**Tool Call:**", Where.LINE),),
+        read=wrapper(("**Tool Call:**",), ()),
+        example=f"**Tool Call:**\n```json\n{_CALL}\n```",
     ),
     _pair(
         "lm_studio",
