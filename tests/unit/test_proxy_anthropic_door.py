@@ -117,7 +117,14 @@ def test_a_pretty_printed_error_is_one_event():
             "request (9030 tokens) exceeds the available context size (4096 tokens), try increasing it",
             "prompt is too long: 9030 tokens > 4096 maximum",
         ),
-        ("This model's maximum context length is 4096 tokens. You sent 5000.", "prompt is too long"),
+        (
+            "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input tokens.",
+            "prompt is too long: 4097 tokens > 4096 maximum",
+        ),
+        (
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
+            "prompt is too long: 130001 tokens > 128000 maximum",
+        ),
         ("no such model", "no such model"),
     ],
 )

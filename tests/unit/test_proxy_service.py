@@ -1,7 +1,10 @@
 import json
+import logging
 
 import pytest
 
+from forge.core.request import Protocol
+from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.backends import make_backend
 from forge.proxy.courier import Courier
 from forge.proxy.openai_door import OpenAIDoor
@@ -89,3 +92,31 @@ async def test_every_guard_setting_reaches_the_policy():
     assert (policy.max_retries, policy.max_tool_errors, policy.text_policy) == (7, 8, "nudge")
     assert (policy.rescue, policy.constrain, policy.inject_respond_tool) == (False, False, False)
     assert policy_of(Settings(inject_respond_tool=True)).offers_respond
+
+
+MESSAGES = b'{"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], %b}'
+
+
+@pytest.mark.parametrize(
+    ("backend", "protocol"),
+    [("openai", Protocol.OPENAI), ("ollama", Protocol.OPENAI), ("anthropic", Protocol.ANTHROPIC)],
+)
+async def test_a_request_comes_in_the_backends_terms(backend, protocol):
+    s = service(backend=backend, model="m")
+    request = AnthropicDoor().decode(MESSAGES % b'"stop_sequences": ["X"]')
+    suited = s.suited(request)
+    assert suited.protocol is protocol
+    assert ("stop" in suited.options) is (protocol is Protocol.OPENAI)
+    chat = OpenAIDoor().decode(b'{"messages": [], "seed": 1}')
+    assert s.suited(chat) is chat
+
+
+async def test_a_caller_cannot_fill_the_log_with_names_of_its_own(caplog):
+    caplog.set_level(logging.INFO, logger="forge.proxy")
+    s = service()
+    for start in range(0, 2000, 500):
+        metadata = {f"{number}\n" + "x" * 500: 1 for number in range(start, start + 500)}
+        s.suited(AnthropicDoor().decode(MESSAGES % b'"metadata": %b' % json.dumps(metadata).encode()))
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "\n" not in line
+    assert len(line) < 256 * 80

@@ -21,8 +21,13 @@ from forge.wire.anthropic import (
     error_type,
 )
 
-_OVERFLOW = re.compile(r"\((\d+) tokens\) exceeds the available context size \((\d+) tokens\)")
-_TOO_LONG = ("exceeds the available context size", "maximum context length", "exceed_context_size")
+_OVERFLOWS = (
+    re.compile(r"\((?P<prompt>\d+) tokens\) exceeds the available context size \((?P<most>\d+) tokens\)"),
+    re.compile(
+        r"maximum context length is (?P<most>\d+) tokens.*?(?P<prompt>\d+) (?:input )?tokens", re.DOTALL
+    ),
+)
+"""How llama-server, and vLLM and OpenAI, say it."""
 
 
 class AnthropicDoor(Door):
@@ -64,11 +69,11 @@ class AnthropicDoor(Door):
 def _message(failure: Failure) -> str:
     """The failure's sentence; a prompt that is too long in the words by which Claude Code knows it."""
     message = failure.message
-    if failure.status != 400 or not any(words in message for words in _TOO_LONG):
+    found = (overflow.search(message) for overflow in _OVERFLOWS) if failure.status == 400 else ()
+    counts = next((match for match in found if match), None)
+    if counts is None:
         return message
-    counts = _OVERFLOW.search(message)
-    known = f": {counts[1]} tokens > {counts[2]} maximum" if counts else ""
-    return f"prompt is too long{known}; {message}"
+    return f"prompt is too long: {counts['prompt']} tokens > {counts['most']} maximum; {message}"
 
 
 class _AnthropicReply(Reply):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-
 import msgspec
 
 from forge.clients.prompt_cut import estimate_prompt
 from forge.core.request import Opaque, Protocol, Request
-from forge.errors import ForgeError
 from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
 from forge.proxy.error_response import describe
 from forge.proxy.gate import Head
+from forge.proxy.report import Report
 from forge.proxy.service import Service
 from forge.proxy.stream import JSON, cancelled_with_client, send_failure, send_json
 
 PATH = "/v1/messages/count_tokens"
-_log = logging.getLogger("forge.proxy")
 _NO_SUCH_PAGE = (404, 405, 501)
 _REFUSED = (401, 403, 429)
 _COUNTED = (b"x-forge-token-count", b"counted")
@@ -41,22 +38,22 @@ class CountTokensEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         head: Head = scope["forge.head"]
+        report = Report(scope["path"], send, self._door.id_headers)
         try:
             body = await read_body(receive, self._service.settings.limits, head.content_length)
+            request = self._service.with_model(self._door.decode(body))
+            report.model = request.model
             async with cancelled_with_client(receive):
-                await self._answer(body, head, send)
+                await self._answer(request, body, head, report.send)
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
             failure = describe(error)
-            if isinstance(error, ForgeError | TimeoutError):
-                _log.warning("answered %d: %r", failure.status, failure.message)
-            else:
-                _log.error("answered %d: internal error", failure.status, exc_info=error)
-            await send_failure(send, failure, self._door.error_body(failure))
+            report.fail(error, failure)
+            await send_failure(report.send, failure, self._door.error_body(failure))
+        report.write()
 
-    async def _answer(self, body: bytes, head: Head, send: Send) -> None:
-        request = self._service.with_model(self._door.decode(body))
+    async def _answer(self, request: Request, body: bytes, head: Head, send: Send) -> None:
         counted = await self._counted(request, body, head)
         if counted is not None:
             await send_json(send, 200, counted, (JSON, _COUNTED))

@@ -25,6 +25,7 @@ from forge.wire.openai import mended_messages, top_level_fields
 
 _log = logging.getLogger("forge.proxy")
 _MOST_NAMED = 256
+_LONGEST_NAME = 64
 
 
 class Service:
@@ -69,9 +70,10 @@ class Service:
                 _log.info("put right in a caller's history: %s", kind)
 
     def _name(self, fields: Iterable[str]) -> None:
-        new = [name for name in fields if name not in self._named]
-        # Some names hold a caller's own words.
-        if new and len(self._named) < _MOST_NAMED:
+        # Some names hold a caller's own words: they are cut, and so is their number.
+        new = [name[:_LONGEST_NAME] for name in fields]
+        new = [name for name in new if name not in self._named][: _MOST_NAMED - len(self._named)]
+        if new:
             self._named.update(new)
             _log.info("left out, since a backend of kind %s has nothing for it: %r", self.settings.kind, new)
 
