@@ -11,7 +11,7 @@ import aiohttp
 import psutil
 import pytest
 from servers.commands import STAND_IN, put_on_path
-from servers.proxy_process import CHAT, SOURCE, ended, launch, running
+from servers.proxy_process import CHAT, SOURCE, ended, launch, running, said
 from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
 
 pytestmark = [
@@ -51,6 +51,12 @@ async def test_bad_flags_cost_one_line_and_exit_code_2(arguments, named):
     assert named in err
 
 
+async def test_what_the_backend_can_do_is_one_line_of_the_log():
+    async with ScriptedServer() as backend, running("--backend-url", backend.url) as (process, _):
+        line = await said(process, b"backend at")
+    assert f"{backend.url}/v1: scripted, 4096 tokens, 1 slot, native tools".encode() in line
+
+
 async def test_a_dead_backend_costs_one_line_and_exit_code_1():
     url = f"http://user:s3cret@127.0.0.1:{free_port()}"
     code, out, err = await ended("--backend-url", url, "--port", "0")
@@ -78,7 +84,7 @@ async def test_a_signal_lets_the_request_in_flight_finish(number):
     ):
         received = await response.content.readany()
         process.send_signal(number)
-        assert b"Shutting down" in await process.stderr.readline()
+        await said(process, b"Shutting down")
         gate.set()
         received += await response.content.read()
         assert received.endswith(b"data: [DONE]\n\n")
@@ -94,7 +100,7 @@ async def test_a_second_signal_ends_at_once():
     ):
         await response.content.readany()
         process.send_signal(signal.SIGINT)
-        await process.stderr.readline()
+        await said(process, b"Shutting down")
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), 5) == 130
         assert b"Traceback" not in await process.stderr.read()

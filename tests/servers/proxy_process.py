@@ -40,6 +40,14 @@ async def running(*arguments, **environment):
         await process.communicate()
 
 
+async def said(process, words):
+    """The line of the log that holds ``words``, waited for."""
+    async with asyncio.timeout(30):
+        while words not in (line := await process.stderr.readline()):
+            assert line, f"the log ended without {words!r}"
+    return line
+
+
 async def ended(*arguments, **environment):
     """Exit code and both outputs of a command that ends by itself."""
     process = await launch(*arguments, **environment)

@@ -48,7 +48,7 @@ def test_keys_are_masked_in_messages_and_tracebacks(formatter):
 
 @pytest.fixture
 def restored():
-    names = ("", "forge", "forge.proxy", "forge.serving")
+    names = ("", "forge", "forge.proxy", "forge.serving", "forge.clients.model_client")
     before = {name: logging.getLogger(name).level for name in names}
     handlers = list(logging.getLogger().handlers)
     yield

@@ -18,8 +18,8 @@ from typing import Any, Final, TextIO
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_TALKATIVE: Final = ("forge.proxy", "forge.serving")
-"""What is served, and how far a model is loaded; of everything else only warnings are wanted."""
+_TALKATIVE: Final = ("forge.proxy", "forge.serving", "forge.clients.model_client")
+"""What is served, how far a model is loaded, what a backend can do; of everything else only warnings are wanted."""
 
 
 class _Safe(logging.Formatter):
