@@ -90,7 +90,6 @@ async def test_exhausted_corrections_give_the_models_text_and_no_error():
     "fields",
     [
         pytest.param({"n": 2}, id="several-choices"),
-        pytest.param({"tool_choice": "none"}, id="no-call-wanted"),
         pytest.param({"tools": []}, id="empty-tools"),
         pytest.param({"tools": None}, id="null-tools"),
         pytest.param({"tools": [{"type": "web_search"}]}, id="other-tool-kinds"),

@@ -926,3 +926,59 @@ def test_arguments_in_many_pieces_cost_no_more_than_their_length() -> None:
 
     assert isinstance(outputs[0], CallReady)
     assert time.process_time() - begin < 20  # adding the pieces up one by one would take minutes
+
+
+# -- no calls wanted ---------------------------------------------------------------------------------------------
+
+NONE = ToolChoice("none")
+
+
+def test_where_no_call_may_be_made_text_leaves_piece_by_piece() -> None:
+    turn = Turn(ask(NONE))
+    turn.start()
+    assert turn.feed(TextDelta("<tool_call>")) == [TextDelta("<tool_call>")]
+
+
+def test_a_call_that_may_not_be_made_is_told_so() -> None:
+    played = play(ask(NONE), [native("get_weather", "{broken"), CALLS], text_attempt("It is sunny."))
+
+    assert (played.text, played.calls, played.end.reason) == ("It is sunny.", [], "stop")
+    assert played.reasons == ["forbidden"]
+    made, told = (message.parts[0] for message in played.requests[1].messages[-2:])
+    assert isinstance(made, Call)
+    assert made.arguments == "{}"  # a history with broken arguments would be refused
+    assert isinstance(told, Result)
+    assert told.content.startswith("[NotRun]")
+    assert all(request.constraint is None for request in played.requests)
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_call_that_is_insisted_on_is_shown(retries: int) -> None:
+    attempts = [[native("get_weather", '{"city": "Paris"}'), CALLS]] * (retries + 1)
+    played = play(ask(NONE), *attempts, policy=Policy(max_retries=retries))
+
+    assert played.calls == []
+    assert "get_weather" in played.text
+    assert "Paris" in played.text
+    assert played.end.reason == "stop"
+    assert len(played.end.attempts) == retries + 1
+
+
+def test_a_dropped_call_is_on_record_and_its_answer_is_not_passed_on_whole() -> None:
+    finish = Finish(reason="tool_calls", body=b"{}")
+    played = play(ask(NONE), [TextDelta("Sunny."), native("get_weather", "{}"), finish])
+
+    assert (played.text, played.calls, played.end.body) == ("Sunny.", [], None)
+    assert [attempt.verdict for attempt in played.end.attempts] == ["calls_dropped"]
+
+
+def test_an_answer_without_calls_is_passed_on_whole_where_none_may_be_made() -> None:
+    played = play(ask(NONE), [TextDelta("Sunny."), Finish(reason="stop", body=b"{}")])
+    assert played.end.body == b"{}"
+
+
+def test_no_tool_to_answer_by_is_offered_to_a_caller_that_demands_a_call() -> None:
+    turn = Turn(ask(ToolChoice("required")), Policy(text_policy="respond"))
+    (send,) = turn.start()
+    assert isinstance(send, Send)
+    assert [tool.name for tool in send.request.tools] == ["get_weather", "read_file"]

@@ -27,7 +27,7 @@ from forge.schema.check import CallFinding, check_call
 from forge.schema.explain import explain
 
 Fault: TypeAlias = Literal["unknown_tool", "wrong_tool", "invalid_arguments"]
-"""What is wrong with a call by itself. In its conversation it may still be early (step, prerequisite) or repeated."""
+"""What is wrong with a call by itself. In its conversation it may still be early (step, prerequisite), repeated or forbidden."""
 
 _PREFIXES: Final[Mapping[str | None, str]] = {
     "unknown_tool": UNKNOWN_TOOL_PREFIX,
@@ -36,6 +36,7 @@ _PREFIXES: Final[Mapping[str | None, str]] = {
     "step": STEP_PREFIX,
     "prerequisite": PREREQUISITE_PREFIX,
     "repeated": REPEAT_PREFIX,
+    "forbidden": NOT_RUN_PREFIX,
     None: NOT_RUN_PREFIX,
 }
 _NOTHING: Final = 0

@@ -23,7 +23,7 @@ from forge.schema.check import CallFinding
 _json_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
-_NOT_ITS_TOOL = frozenset({"unknown_tool", "wrong_tool"})
+_NOT_ITS_TOOL = frozenset({"unknown_tool", "wrong_tool", "forbidden"})
 _WITHHELD = frozenset({"content_filter", "refusal", "safety", "recitation", "pause_turn"})
 """Finish reasons by which a backend says that it will not answer: asking again would be arguing with it."""
 
@@ -69,7 +69,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """``reason`` is "accepted" or the code of what is wrong.
 
     Codes: invalid_arguments, unknown_tool, wrong_tool, broken_call, cut_off, no_call, announced, empty, text_bound, and
-    for what is right but out of place: step, prerequisite, repeated.
+    for what is right but out of place: step, prerequisite, repeated, forbidden.
     ``correction`` is the text for a user message when there is no call that it could answer. ``text_bound`` (for
     text_bound only): the longest text of the next attempt.
     """
@@ -84,7 +84,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def tried_to_call(self) -> bool:
         """Whether the model meant to call, so that a constrained attempt is what it wanted."""
-        return self.reason not in ("announced", "empty", "repeated")
+        return self.reason not in ("announced", "empty", "repeated", "forbidden")
 
     @property
     def drains_tool_errors(self) -> bool:
@@ -186,7 +186,7 @@ def _check(call: WrittenCall, rules: Rules, tone: Tone) -> CheckedCall:
     return _checked(
         call,
         name=found.name,
-        arguments=_encode(call, found) if found.usable else _readable(call),
+        arguments=_encode(call, found) if found.usable else readable_arguments(call),
         is_object=found.usable,
         fixes=read_fixes + found.fixes,
         problems=found.problems,
@@ -206,7 +206,7 @@ def _encode(call: WrittenCall, found: CallFinding) -> str:
     return _json_text(found.arguments)
 
 
-def _readable(call: WrittenCall) -> str:
+def readable_arguments(call: WrittenCall) -> str:
     """Arguments that may go back into a history: JSON text of an object, "{}" when there is none.
 
     llama-server refuses a history whose arguments are not JSON, so a broken call never goes back verbatim.
@@ -236,3 +236,14 @@ def best_of(candidates: Sequence[tuple[CheckedCall, ...]]) -> tuple[CheckedCall,
 
 def _faults(calls: tuple[CheckedCall, ...]) -> int:
     return sum(len(call.problems) for call in calls)
+
+
+def finish_reason(answer: Answer, calls: Sequence[CheckedCall]) -> str:
+    """Why an answer ended whose ``calls`` the client gets."""
+    reason = answer.finish_reason
+    if calls:
+        # A model that runs on after a written call says nothing more; a structured answer that was cut does.
+        structured = all(call.notation == "native" for call in calls)
+        cut = reason == "length" and (structured or answer.rejected or answer.has_cut_call)
+        return reason if cut else "tool_calls"
+    return "stop" if reason == "tool_calls" else reason

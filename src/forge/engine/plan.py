@@ -10,13 +10,13 @@ from forge.dialects.reply import TextSegment
 from forge.engine import wording
 from forge.engine.answer import Answer
 from forge.engine.course import Course
-from forge.engine.judge import Rules, Verdict
+from forge.engine.judge import CheckedCall, Rules, Verdict, readable_arguments
 from forge.engine.offer import offer_of
 from forge.engine.policy import Policy
 from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
 from forge.engine.tone import Tone
 from forge.engine.workflow_rules import rules_for
-from forge.errors import RequestError
+from forge.errors import ForgeError, RequestError
 
 
 class Plan:
@@ -45,10 +45,11 @@ class Plan:
         # A forced tool that only passes through leaves nothing to guard.
         callable_ = self._forced is None or any(tool.name == self._forced for tool in functions)
         self.guards = bool(functions) and mode != "none" and callable_
+        self.forbids_calls = bool(request.tools) and mode == "none"
         self.respond_injected = (
             self.guards
             and policy.offers_respond
-            and mode != "named"
+            and mode == "auto"  # whoever demands a call wants no text
             and all(tool.name != RESPOND_TOOL_NAME for tool in request.tools)
         )
         if self.respond_injected:
@@ -106,6 +107,24 @@ class Plan:
             examples=not self.can_constrain,
         )
 
+    def forbidden(self, answer: Answer) -> Verdict:
+        """The verdict on calls where none may be made."""
+        text = wording.no_calls()
+        calls = tuple(
+            CheckedCall(
+                name=call.name,
+                id=call.id,
+                arguments=readable_arguments(call),
+                is_object=True,
+                notation=call.notation,
+                fault="forbidden",
+                correction=text,
+            )
+            for call in answer.native_calls
+        )
+        names = ", ".join(call.name for call in calls)
+        return Verdict(accepted=False, reason="forbidden", calls=calls, detail=f"called {names}"[:500])
+
     def malformed(self, *, level: int) -> Verdict:
         """The verdict when the server itself could not read what the model wrote."""
         text = wording.broken_call(
@@ -145,10 +164,15 @@ class Plan:
         return plan
 
     @classmethod
-    def without_guards(cls, request: Request, policy: Policy, fault: str) -> Plan:
-        """A plan that guards nothing, because of ``fault``."""
-        bare = msgspec.structs.replace(request, tools=(), tool_choice=None)
-        plan = cls(bare, Policy(reasoning_replay=policy.reasoning_replay), Capabilities())
-        plan.request = request
-        plan.fault = fault
-        return plan
+    def of(cls, request: Request, policy: Policy, capabilities: Capabilities) -> Plan:
+        """The plan of a turn; one without guards where a fault of ours keeps it from being made."""
+        try:
+            return cls(request, policy, capabilities)
+        except ForgeError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- a fault of ours must never cost the user the answer
+            bare = msgspec.structs.replace(request, tools=(), tool_choice=None)
+            plan = cls(bare, Policy(reasoning_replay=policy.reasoning_replay), capabilities)
+            plan.request = request
+            plan.fault = f"{type(error).__name__}: {error}"
+            return plan

@@ -35,7 +35,7 @@ from forge.core.request import ChatMessage, Constraint, Protocol, Request
 from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment, Segment
 from forge.engine.answer import Answer
 from forge.engine.correction import correction_messages
-from forge.engine.judge import CheckedCall, Verdict, best_of, judge
+from forge.engine.judge import CheckedCall, Verdict, best_of, finish_reason, judge
 from forge.engine.ladder import Ladder
 from forge.engine.plan import Plan
 from forge.engine.policy import Policy
@@ -64,7 +64,7 @@ class Turn:
         new_id: Callable[[], str] | None = None,
     ) -> None:
         policy = policy or Policy()
-        self._plan = _plan(request, policy, capabilities or Capabilities())
+        self._plan = Plan.of(request, policy, capabilities or Capabilities())
         self._ladder = Ladder(policy)
         self._new_id = new_id or _counting_ids()
         self._appended: tuple[ChatMessage, ...] = ()
@@ -218,16 +218,20 @@ class Turn:
         outputs = self._release.end(keep_text=not verdict.calls)
         real = [call for call in verdict.calls if not self._answers_by_respond(call)]
         outputs += self._given_out(verdict.calls)
-        reason = self._finish_reason(answer, real)
+        reason = finish_reason(answer, real)
         untouched = len(self._records) == 1 and self._plan.is_untouched(answer, verdict, reason)
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
 
     def _reject(self, answer: Answer, verdict: Verdict) -> list[Output]:
+        return self._asked_again(answer, verdict) or self._give_up()
+
+    def _asked_again(self, answer: Answer, verdict: Verdict) -> list[Output]:
+        """The next attempt; nothing when there have been enough."""
         self._records.add(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
         self._rejected_calls.append(verdict.calls)
         step = self._ladder.next(verdict)
         if step is None:
-            return self._give_up()
+            return []
         if step.correct:
             self._appended += correction_messages(answer, verdict, self._new_id)
         retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
@@ -278,7 +282,9 @@ class Turn:
         self._records.add(answer, GUARD_FAILED if self._fault else "unguarded", detail=self._fault)
         if self._is_muted(answer):
             return self._give_up()
-        outputs: list[Output] = []
+        if self._plan.forbids_calls and answer.native_calls and not self._fault:
+            return self._without_calls(answer)
+        outputs: list[Output] = self._release.end(keep_text=True)
         for call in answer.native_calls:
             if self._plan.respond_injected and call.name == RESPOND_TOOL_NAME:
                 outputs += self._release.rest_of_message(respond_message(call.arguments))
@@ -290,6 +296,20 @@ class Turn:
             reason = "stop" if answer.native_calls else reason
         untouched = len(self._records) == 1 and not self._plan.hides_any_of(answer)
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
+
+    def _without_calls(self, answer: Answer) -> list[Output]:
+        """End a turn in which no call may be made, although there were some: text counts, and calls are text at last."""
+        if not "".join(answer.raw_text).strip():
+            again = self._asked_again(answer, self._plan.forbidden(answer))
+            if again:
+                return again
+            written = "\n".join(f"{call.name}({call.arguments})" for call in answer.native_calls)
+            outputs = self._release.text(TextDelta(written))
+        else:
+            outputs = []
+        self._records.add(answer, "calls_dropped", detail=self._plan.forbidden(answer).detail)
+        outputs += self._release.end(keep_text=True)
+        return [*outputs, self._finished(answer, finish_reason(answer, ()))]
 
     def _is_muted(self, answer: Answer) -> bool:
         """Whether an earlier answer is the better one to show: this one is in a form that only Forge asked for."""
@@ -332,15 +352,6 @@ class Turn:
     def _answers_by_respond(self, call: CheckedCall) -> bool:
         return self._plan.respond_injected and call.name == RESPOND_TOOL_NAME
 
-    def _finish_reason(self, answer: Answer, calls: list[CheckedCall]) -> str:
-        reason = answer.finish_reason
-        if calls:
-            # A model that runs on after a written call says nothing more; a structured answer that was cut does.
-            structured = all(call.notation == "native" for call in calls)
-            cut = reason == "length" and (structured or answer.rejected or answer.has_cut_call)
-            return reason if cut else "tool_calls"
-        return "stop" if reason == "tool_calls" else reason
-
     def _finished(self, answer: Answer, reason: str, *, untouched: bool = False) -> Finished:
         self.done = True
         finish = answer.finish
@@ -353,16 +364,6 @@ class Turn:
             body=finish.body if finish and untouched else None,
             protocol=finish.protocol if finish else Protocol.OPENAI,
         )
-
-
-def _plan(request: Request, policy: Policy, capabilities: Capabilities) -> Plan:
-    """The turn's plan; one without guards where making it is what goes wrong."""
-    try:
-        return Plan(request, policy, capabilities)
-    except ForgeError:
-        raise
-    except Exception as error:  # noqa: BLE001 -- as in Turn.feed
-        return Plan.without_guards(request, policy, f"{type(error).__name__}: {error}")
 
 
 def _counting_ids() -> Callable[[], str]:

@@ -49,6 +49,11 @@ def wrong_tool(wanted: str, tools: Sequence[Tool], *, tone: Tone) -> str:
     return text + _example([tool for tool in tools if tool.name == wanted], tone)
 
 
+def no_calls() -> str:
+    """A call where the caller wants none."""
+    return "No tool may be called now, so this call was not run. Give your answer as text."
+
+
 def announced_action() -> str:
     """The text announces an action and stops."""
     return (

@@ -31,7 +31,6 @@ class BackendKind:
     protocol: Protocol = Protocol.OPENAI
     thinking: ThinkingMeans = ThinkingMeans.LLAMA
     names_its_model: bool = False
-    may_call_unasked: bool = False
     key_slot: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,7 +77,7 @@ def _anthropic(settings: Settings, url: str) -> Backend:
 KINDS: Final[Mapping[str, BackendKind]] = {
     "llamaserver": BackendKind(_llamafile),
     "llamafile": BackendKind(_llamafile),
-    "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT, may_call_unasked=True),
+    "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT),
     "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True),
     "openai": BackendKind(_llamafile, thinking=ThinkingMeans.ASKED_EFFORT),
     "anthropic": BackendKind(_anthropic, protocol=Protocol.ANTHROPIC, key_slot="x-api-key", headers=VERSION),

@@ -97,7 +97,7 @@ class _Exchange:
         self._reply: Reply | None = None
         self._running: Turn | None = None
         same = door.forwards and door.protocol is service.kind.protocol
-        self._forwards = same and asked.forwards_to(service.kind)
+        self._forwards = same and asked.may_be_forwarded
         self._report = report
         report.model, report.stream, report.forwarded = (
             asked.request.model,

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from forge.core.request import ChatMessage, Request
 from forge.engine import Policy
-from forge.proxy.backends import BackendKind
 from forge.proxy.overrides import overridden
 from forge.wire.healthy_history import healthy
 from forge.wire.reasoning_history import with_reasoning
@@ -31,13 +30,14 @@ class Inbound(Struct, frozen=True, kw_only=True):
     changed: bool = False
     mended: tuple[str, ...] = ()
 
-    def forwards_to(self, kind: BackendKind) -> bool:
+    @property
+    def may_be_forwarded(self) -> bool:
         """Whether body and answer may pass as bytes: nothing in them is guarded, withheld or kept from happening."""
         if is_guarded(self.request):
             return False
         if has_several_choices(self.request):
             return True
-        return self.policy.reasoning_replay != "none" and not (self.request.tools and kind.may_call_unasked)
+        return self.policy.reasoning_replay != "none" and not forbids_calls(self.request)
 
 
 def inbound(
@@ -87,9 +87,15 @@ def is_guarded(request: Request) -> bool:
 
     With several choices (``n``) there is no single conversation to correct, so they pass through.
     """
-    if request.tool_choice is not None and request.tool_choice.mode == "none":
+    if forbids_calls(request):
         return False
     return not has_several_choices(request) and any(tool.kind == "function" for tool in request.tools)
+
+
+def forbids_calls(request: Request) -> bool:
+    """Whether there are tools that must not be called. Not every server keeps that."""
+    choice = request.tool_choice
+    return bool(request.tools) and choice is not None and choice.mode == "none"
 
 
 def has_several_choices(request: Request) -> bool:
