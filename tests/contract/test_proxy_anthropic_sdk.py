@@ -177,15 +177,15 @@ STATUSES = [
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@pytest.mark.parametrize(("status", "kind", "name"), STATUSES)
-async def test_errors_are_the_sdks_own(status, kind, name, streams):
-    async with sdk(error(status, "no luck", "some_type")) as client:
-        with pytest.raises(kind) as caught:
-            await ask(client, tools=TOOLS, stream=streams)
-    assert caught.value.status_code == status
-    assert caught.value.request_id.startswith("req_")
-    assert "no luck" in caught.value.message
-    assert caught.value.body["error"]["type"] == name
+async def test_errors_are_the_sdks_own(streams):
+    async with sdk(*(error(status, "no luck", "some_type") for status, _, _ in STATUSES)) as client:
+        for status, kind, name in STATUSES:
+            with pytest.raises(kind) as caught:
+                await ask(client, tools=TOOLS, stream=streams)
+            assert caught.value.status_code == status
+            assert caught.value.request_id.startswith("req_")
+            assert "no luck" in caught.value.message
+            assert caught.value.body["error"]["type"] == name
 
 
 async def test_a_bad_request_names_the_field():
@@ -245,3 +245,13 @@ async def test_tokens_are_estimated_where_nobody_counts():
     assert 3000 <= (await raw.parse()).input_tokens <= 7000
     assert again.input_tokens >= 1
     assert raw.headers["x-forge-token-count"] == "estimated"
+
+
+async def test_the_proxys_own_errors_are_the_sdks_own():
+    async with sdk(limits=Limits(body_bytes=2000)) as client:
+        with pytest.raises(anthropic.APIStatusError) as large:
+            await ask(client, messages=[{"role": "user", "content": "x" * 3000}])
+        with pytest.raises(anthropic.NotFoundError) as unknown:
+            await client.messages.batches.list()
+    assert (large.value.status_code, large.value.body["error"]["type"]) == (413, "request_too_large")
+    assert unknown.value.body["error"]["type"] == "not_found_error"

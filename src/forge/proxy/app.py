@@ -47,7 +47,6 @@ DOORS: dict[str, Door] = {
     "/v1/messages": _ANTHROPIC,
 }
 """By path. What is stored belongs to one service, so its application has a Responses door of its own."""
-_SPOKEN_AT: dict[str, Door] = {**DOORS, count_tokens.PATH: _ANTHROPIC}
 
 
 def create_app(service: Service, *, owns_service: bool = False) -> Starlette:
@@ -120,7 +119,9 @@ class _GatedApp(Starlette):
 
 def error_body(path: str, failure: Failure) -> bytes:
     """An error body in the protocol that is spoken at ``path``."""
-    return _SPOKEN_AT.get(path, _OPENAI).error_body(failure)
+    # All of that API's clients read errors in its shape, those too that want a route that is not here.
+    other = _ANTHROPIC if path.startswith(_ANTHROPIC.path) else _OPENAI
+    return DOORS.get(path, other).error_body(failure)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
