@@ -13,6 +13,11 @@ from servers import recordings
 
 from forge.core.events import Finish
 from forge.errors import ForgeError, StreamError
+from forge.wire import anthropic, openai
+from forge.wire.json_text import is_json
+from forge.wire.ndjson import LineDecoder
+from forge.wire.ollama import ObjectDecoder
+from forge.wire.sse import SSEDecoder
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +71,38 @@ async def test_a_whole_answer_where_a_stream_was_asked_for(name):
     await recordings.replay(name, recordings.script(name), deltas, stream=True)
 
     assert recordings.read(deltas) == TABLE[name]
+
+
+def decoded(name, pieces):
+    """What the wire layer alone reads in a stream that arrives in these pieces."""
+    deltas = []
+    if name.endswith(".ndjson"):
+        lines, objects = LineDecoder(), ObjectDecoder()
+        read = [line for piece in pieces for line in lines.feed(piece)]
+        for line in [*read, *filter(is_json, lines.finish())]:
+            deltas += objects.feed(line)
+        objects.end()
+        return deltas
+    events = SSEDecoder()
+    reader = anthropic.EventDecoder() if "anthropic_" in name else openai.ChunkDecoder()
+    for piece in pieces:
+        for event in events.feed(piece):
+            deltas += reader.feed(event.data)
+    return deltas + reader.end()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_split_is_read_alike(name):
+    data = (recordings.FIXTURES / name).read_bytes()
+    splits = [
+        [data],
+        [data[i : i + 1] for i in range(len(data))],
+        [data[i : i + 3] for i in range(0, len(data), 3)],
+    ]
+    # Every place where one cut can be, in the part of the stream that has an end of each kind in it.
+    cuts = range(max(0, len(data) - 120), len(data))
+    splits += [[data[:cut], data[cut:]] for cut in cuts]
+
+    first, *others = (decoded(name, pieces) for pieces in splits)
+    assert recordings.read(first) == TABLE[name]
+    assert all(other == first for other in others)
