@@ -20,6 +20,7 @@ V = "schema_version = 1\n"
         ),
         pytest.param(V + "backend_timeout = 5", {"backend_timeout": 5.0}, id="integer-for-a-number"),
         pytest.param(V + 'extra_flags = ["-t", "4"]', {"extra_flags": ("-t", "4")}, id="array"),
+        pytest.param(V + 'allowed_hosts = ["a", "b"]', {"allowed_hosts": ("a", "b")}, id="repeatable"),
         pytest.param(V + 'model = "  "', {"model": None}, id="blank-is-absent"),
         pytest.param(V + "no_rescue = true", {"no_rescue": True}, id="boolean"),
     ],

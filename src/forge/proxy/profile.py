@@ -100,13 +100,18 @@ def _checked(option: GroupedOption, value: Any) -> Any:
     return float(value) if float in types else value
 
 
+def profile_type(option: GroupedOption) -> str:
+    """What a profile holds for ``option``, in words."""
+    return _type(option)[0]
+
+
 def _type(option: GroupedOption) -> tuple[str, tuple[type, ...]]:
     """What a profile holds for ``option``: in words, and as Python types."""
     if option.toml_types is not None:
         return option.toml_types
     if option.is_flag:
         return "a boolean", (bool,)
-    if REST in option.opts:
+    if option.multiple or REST in option.opts:
         return "an array of strings", (list,)
     if isinstance(option.type, click.types.IntParamType):
         return "an integer", (int,)
