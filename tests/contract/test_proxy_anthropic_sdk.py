@@ -16,6 +16,7 @@ from servers.scripted import (
     stream,
     stream_call,
     stream_text,
+    tool_call,
     whole,
     whole_call,
     whole_text,
@@ -136,6 +137,32 @@ async def test_a_retry_within_a_stream_after_text():
         first, second = (chat.json["messages"] for chat in client.backend.chats)
     assert [block.type for block in answer.content] == ["text", "tool_use"]
     assert second[: len(first)] == first
+    usage = answer.usage
+    assert (usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens) == (34, 6, 14)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "settings"),
+    [
+        pytest.param([chunk({"content": "Hel"})], [chunk({"content": "lo"})], {}, id="text"),
+        pytest.param(
+            [chunk({"tool_calls": [{"index": 0, **tool_call("respond", '{"message": "Hel')}]})],
+            [chunk({"tool_calls": [{"index": 0, "function": {"arguments": 'lo"}'}}]})],
+            {"inject_respond_tool": True},
+            id="respond",
+        ),
+    ],
+)
+async def test_words_arrive_while_the_model_goes_on(before, after, settings):
+    gate = Gate()
+    script = stream([*before, gate, *after, *ending("stop")])
+    async with sdk(script, **settings) as client, streamed(client, tools=TOOLS) as events:
+        words = events.text_stream
+        assert await anext(words) == "Hel"
+        gate.set()
+        assert "".join([word async for word in words]) == "lo"
+        answer = await events.get_final_message()
+    assert answer.stop_reason == "end_turn"
 
 
 async def test_thinking_in_a_whole_answer():
