@@ -110,7 +110,9 @@ async def test_a_failed_run_is_told_with_its_code() -> None:
     assert output.startswith("failed with no_valid_call after ")
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []

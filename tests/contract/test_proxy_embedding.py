@@ -59,16 +59,16 @@ async def test_start_serve_stop():
 
 
 async def test_a_taken_port_is_told_at_once_with_its_cause():
-    async with ScriptedServer() as backend:
+    async with ScriptedServer() as backend, ScriptedServer() as other:
 
         def start():
             with pytest.raises(RuntimeError) as caught:
-                ProxyServer(backend_url=backend.url, port=backend.port).start()
+                ProxyServer(backend_url=backend.url, port=other.port).start()
             return caught.value
 
         error = await anyio.to_thread.run_sync(start)
     assert isinstance(error.__cause__, OSError)
-    assert str(backend.port) in str(error)
+    assert str(other.port) in str(error)
 
 
 def test_a_backend_may_come_later():
