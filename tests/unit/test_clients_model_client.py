@@ -1,4 +1,4 @@
-"""The two roads of a call: deltas as they come, and handed over to whoever waits for the end. They give the same."""
+"""The roads of a call: deltas as they come, one by one or together, and for whoever waits for the end. All give the same."""
 
 import copy
 
@@ -19,15 +19,18 @@ BUSY = error(503, "busy", "x", {"Retry-After": "0.01"})
 BROKEN = stream([chunk({"content": "a"}) + b'data: {"error":{"message":"boom"}}\n\n'])
 
 
-async def both_ways(request, scripts, client_of):
+async def every_way(request, scripts, client_of):
     """What each road gave, its error, and how many requests it took."""
     ways = []
-    for way in ("exchange", "deliver"):
+    for way in ("exchange", "batches", "deliver"):
         async with ScriptedServer(copy.deepcopy(scripts)) as server:
             client, deltas, failure = client_of(server), [], None
             try:
                 if way == "deliver":
                     await client.deliver(request, deltas.append)
+                elif way == "batches":
+                    async for batch in client.batches(request):
+                        deltas += batch
                 else:
                     async for delta in client.exchange(request):
                         deltas.append(delta)  # noqa: PERF401 - those before an error count
@@ -57,10 +60,10 @@ def openai(server):
         pytest.param(ASK, [error(401, "no key", "x")], 1, BackendError, id="refused"),
     ],
 )
-async def test_both_roads_give_the_same(request_, scripts, tries, fails):
-    exchanged, delivered = await both_ways(request_, scripts, openai)
+async def test_all_roads_give_the_same(request_, scripts, tries, fails):
+    exchanged, batched, delivered = await every_way(request_, scripts, openai)
 
-    assert delivered == exchanged
+    assert batched == delivered == exchanged
     deltas, failure, requests = delivered
     assert (failure and failure[0], requests) == (fails, tries)
     assert bool(deltas) == (fails is None or scripts == [BROKEN])
@@ -81,7 +84,9 @@ async def test_ollamas_lines():
     )
     script = Script([lines], 200, {"Content-Type": "application/x-ndjson"})
 
-    exchanged, delivered = await both_ways(ASK, [script], lambda server: OllamaClient("m", server.url))
+    exchanged, batched, delivered = await every_way(
+        ASK, [script], lambda server: OllamaClient("m", server.url)
+    )
 
-    assert delivered == exchanged
+    assert batched == delivered == exchanged
     assert delivered[0]

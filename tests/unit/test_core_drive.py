@@ -47,7 +47,7 @@ class Scripted(Backend):
 
 
 async def one_by_one(turn, backend):
-    return [output async for output in drive(turn, backend)]
+    return [output async for outputs in drive(turn, backend) for output in outputs]
 
 
 @pytest.fixture(params=[one_by_one, drive_whole], ids=["one by one", "whole"])
@@ -110,3 +110,15 @@ async def test_nothing_counts_behind_the_end_of_an_answer(outputs_of):
 
     assert [output.name for output in outputs if isinstance(output, CallReady)] == ["list_files"]
     assert backend.attempts == []
+
+
+async def test_what_arrives_together_is_given_out_together():
+    class Bursts(Scripted):
+        async def batches(self, request, *, headers=None):
+            yield [TextDelta("one "), TextDelta("two ")]
+            yield [TextDelta("three."), STOP]
+
+    first, second = [outputs async for outputs in drive(Turn(REQUEST), Bursts())]
+
+    assert first == [TextDelta("one "), TextDelta("two ")]
+    assert [type(output) for output in second] == [TextDelta, Finished]

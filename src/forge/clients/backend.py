@@ -42,6 +42,19 @@ class Backend(ABC):
             StreamError: the stream ended without saying that it was finished.
         """
 
+    async def batches(
+        self, request: Request, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[list[Delta]]:
+        """The same as :meth:`exchange`, in one list what arrived together. A backend may override it.
+
+        Raises:
+            As :meth:`exchange`.
+        """
+        exchange = cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
+        async with aclosing(exchange) as deltas:
+            async for delta in deltas:
+                yield [delta]
+
     async def deliver(
         self, request: Request, take: Take, *, headers: Mapping[str, str] | None = None
     ) -> None:

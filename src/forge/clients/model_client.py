@@ -101,6 +101,16 @@ class ModelClient(Backend):
         self, request: Request, *, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[Delta]:
         """Run one turn; see :meth:`forge.clients.backend.Backend.exchange`."""
+        exchange = cast("AsyncGenerator[list[Delta], None]", self.batches(request, headers=headers))
+        async with aclosing(exchange) as batches:
+            async for batch in batches:
+                for delta in batch:
+                    yield delta
+
+    async def batches(
+        self, request: Request, *, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[list[Delta]]:
+        """Run one turn; see :meth:`forge.clients.backend.Backend.batches`."""
         sent = call_headers(self._headers, headers, self._base)
         call = _Call(request)
         while True:
@@ -110,15 +120,13 @@ class ModelClient(Backend):
                 attempt = await self._attempt(call.request, able, sent)
                 async with aclosing(attempt.batches()) as batches:
                     async for batch in batches:
-                        for delta in batch:
-                            call.answered = True
-                            yield delta
+                        call.answered = call.answered or bool(batch)
+                        yield batch
             except (BackendError, BackendUnreachableError) as error:
                 hidden = await self._after(call, error)
                 if hidden is None:
                     continue
-                for delta in hidden:
-                    yield delta
+                yield hidden
             return
 
     async def deliver(

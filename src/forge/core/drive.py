@@ -37,8 +37,8 @@ def new_call_id() -> str:
 
 async def drive(
     turn: Turn, backend: Backend, headers: Mapping[str, str] | None = None
-) -> AsyncIterator[Visible]:
-    """Run ``turn`` on ``backend`` and yield its outputs; the last one is ``Finished``.
+) -> AsyncIterator[list[Visible]]:
+    """Run ``turn`` on ``backend`` and yield its outputs, in one list what came together; the last is ``Finished``.
 
     Closing the iterator, or cancelling the task, closes the running backend call. ``headers`` go with every
     attempt.
@@ -49,27 +49,30 @@ async def drive(
     outputs: list[Output] = turn.start()
     while True:
         visible, send = _sorted(outputs)
-        for output in visible:
-            yield output
+        if visible:
+            yield visible
         if send is None:
             return
-        outputs = []
-        exchange = cast("AsyncGenerator[Delta, None]", backend.exchange(send.request, headers=headers))
+        attempt = _Attempt(turn)
+        exchange = cast("AsyncGenerator[list[Delta], None]", backend.batches(send.request, headers=headers))
         try:
-            async with aclosing(exchange) as deltas:
-                async for delta in deltas:
-                    outputs = turn.feed(delta)
-                    if isinstance(delta, Finish):
+            async with aclosing(exchange) as batches:
+                async for batch in batches:
+                    for delta in batch:
+                        attempt.take(delta)
+                    if attempt.finished:
                         # An exchange that ends by itself costs less than one that is closed.
                         with suppress(ForgeError):
-                            await anext(deltas, None)
+                            await anext(batches, None)
                         break
-                    for output in cast("list[Visible]", outputs):  # only Finish makes the turn send again
-                        yield output
+                    if attempt.outputs:
+                        yield cast("list[Visible]", attempt.outputs)  # only Finish makes the turn send again
+                        attempt.outputs = []
                 else:
                     raise _unfinished()
         except ForgeError as error:
-            outputs = _failed(turn, send, error)
+            attempt.outputs += _failed(turn, send, error)
+        outputs = attempt.outputs
 
 
 async def drive_whole(

@@ -167,17 +167,20 @@ class _Exchange:
         turn = self._running = await self._turn()
         reply = self._reply
         assert reply is not None
-        events = drive(turn, self._service.backend, self._asked.sent_headers)
-        async with aclosing(cast("AsyncGenerator[Driven]", events)) as outputs:
-            async for output in outputs:
-                if isinstance(output, Finished):
-                    self._report.finished = output
-                    await stream.end(reply.finish(output))
-                    return
-                if isinstance(output, Retrying):
-                    self._report.retrying(output)
-                else:
-                    await stream.write(reply.push(output))
+        driven = drive(turn, self._service.backend, self._asked.sent_headers)
+        async with aclosing(cast("AsyncGenerator[list[Driven]]", driven)) as outputs:
+            async for together in outputs:
+                events: list[bytes] = []
+                for output in together:
+                    if isinstance(output, Finished):
+                        self._report.finished = output
+                        await stream.end(b"".join((*events, reply.finish(output))))
+                        return
+                    if isinstance(output, Retrying):
+                        self._report.retrying(output)
+                    else:
+                        events.append(reply.push(output))
+                await stream.write(b"".join(events))
         raise _unfinished()
 
     async def _turn(self) -> Turn:
