@@ -33,7 +33,7 @@ async def every_way(request, scripts, client_of):
                         deltas += batch
                 else:
                     async for delta in client.exchange(request):
-                        deltas.append(delta)  # noqa: PERF401 - those before an error count
+                        deltas.append(delta)
             except ForgeError as fault:
                 failure = (type(fault), str(fault).replace(server.url, ""))
             await client.aclose()
