@@ -4,6 +4,7 @@ import logging
 
 import pytest
 from servers import recordings
+from servers.exchanges import ASK
 from servers.scripted import Script, ScriptedServer
 
 from forge.clients.anthropic import AnthropicClient
@@ -12,6 +13,7 @@ from forge.clients.ollama import OllamaClient
 from forge.clients.openai_compat import OpenAICompatClient
 from forge.clients.vllm import VLLMClient
 from forge.core.capabilities import Capabilities
+from forge.core.request import Request
 
 pytestmark = pytest.mark.anyio
 
@@ -165,6 +167,21 @@ async def test_a_server_that_wants_a_key_is_asked_again():
         pages["/props"] = page("llama-server/qwen2.5-coder-1.5b/props.json")
         assert (await client.capabilities()).slots == 2
         await client.aclose()
+
+
+async def test_each_model_of_an_ollama_is_shown_once(caplog):
+    caplog.set_level(logging.INFO, logger="forge.clients")
+    pages = {"/api/show": page("ollama/show_tools.json")}
+    answers = [recordings.script("ollama/chat_plain.json") for _ in range(4)]
+    async with ScriptedServer(answers, pages=pages) as server:
+        client = OllamaClient("one", server.url)
+        for model in ("one", "two", "one", "two"):
+            async for _ in client.exchange(Request(messages=ASK.messages, model=model)):
+                pass
+        await client.aclose()
+
+    lines = [r.getMessage() for r in caplog.records if "backend at" in r.getMessage()]
+    assert [line.partition(": ")[2].partition(",")[0] for line in lines] == ["one", "two"]
 
 
 async def test_an_ollama_that_does_not_know_the_model_is_asked_again():

@@ -76,7 +76,8 @@ class ModelClient(Backend):
         self._headers = dict(headers)
         self._retries = retries or Retries()
         self._host: Host | None = None
-        self._shown: Capabilities | None = None
+        self._latest: Capabilities | None = None
+        self._shown: set[Capabilities] = set()
         self._told: set[str] = set()
         if not isinstance(timeout, Timeouts):
             timeout = Timeouts(first_byte=timeout, between_bytes=timeout)
@@ -193,10 +194,11 @@ class ModelClient(Backend):
         return self._known(await self._able(headers))
 
     def _known(self, able: Capabilities) -> Capabilities:
-        """``able``, which the log shows when it is first known, and when it is another."""
-        if able is not self._shown and able != self._shown:
+        """``able``, which the log shows once."""
+        if able is not self._latest and able not in self._shown and len(self._shown) < _MOST_TOLD:
             logger.info("backend at %s: %s", self.base_url, able.described())
-        self._shown = able
+            self._shown.add(able)
+        self._latest = able
         return able
 
     async def _arrive(self) -> int:

@@ -135,7 +135,7 @@ class OllamaClient(ModelClient):
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         wire = msgspec.structs.replace(request, model=self._name(request.model))
         if wire.model != self.model:
-            able = await self._able_with(wire.model, headers)
+            able = self._known(await self._able_with(wire.model, headers))
         body = self._encoded(wire if able.native_tools else as_prompted(wire), able)
         return Batches(self._chat(wire, body, headers))
 
