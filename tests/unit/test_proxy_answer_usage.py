@@ -3,7 +3,7 @@ import json
 import pytest
 
 from forge.core.events import Usage
-from forge.proxy.answer_usage import spent
+from forge.proxy.answer_usage import answering_model, spent
 
 
 def sse(*documents):
@@ -50,3 +50,18 @@ def test_tokens_are_found(first, last, tokens):
 )
 def test_an_answer_that_does_not_say_it(data):
     assert spent(data) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "model"),
+    [
+        pytest.param(b'{"choices": [], "model": "m\\u00fc"}', "m\u00fc", id="whole"),
+        pytest.param(b'data: {"model" : "a\\"b"}', 'a"b', id="stream"),
+        pytest.param(rb'{"content": "{\"model\": \"x\"}", "model": "m"}', "m", id="not-in-a-text"),
+        pytest.param(b'{"model": null}', None, id="null"),
+        pytest.param(b'{"model": "cut', None, id="cut-off"),
+        pytest.param(b'{"model": "\xff"}', None, id="not-utf-8"),
+    ],
+)
+def test_the_model_that_answers(first, model):
+    assert answering_model(first) == model

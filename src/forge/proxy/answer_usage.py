@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +23,8 @@ class _Document(Struct):
 
 
 _decode = msgspec.json.Decoder(_Document).decode
+# Inside a text the quotes are escaped.
+_MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def spent(first: bytes, last: bytes = b"") -> Usage | None:
@@ -48,6 +51,15 @@ def spent(first: bytes, last: bytes = b"") -> Usage | None:
             cached_tokens=cached,
         )
     return None
+
+
+def answering_model(first: bytes) -> str | None:
+    """The model that an answer says it is of; None if its beginning does not say."""
+    found = _MODEL.search(first)
+    try:
+        return msgspec.json.decode(found[1], type=str) if found is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _documents(first: bytes, last: bytes) -> Iterator[_Document]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from forge.core.events import Finished, Retrying, Usage
 from forge.errors import ForgeError
-from forge.proxy.answer_usage import spent
+from forge.proxy.answer_usage import answering_model, spent
 from forge.proxy.body import Message, Send
 from forge.proxy.error_response import Failure
 
@@ -123,6 +123,8 @@ class Report:
         """The model that the request named; else the one that the backend says it is."""
         if self.model is not None:
             return self.model
+        if self.forwarded:
+            return answering_model(self._first)
         started = self.finished.started if self.finished is not None else None
         return started.model if started is not None else None
 
