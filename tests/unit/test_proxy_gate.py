@@ -136,3 +136,12 @@ async def test_websockets_are_declined_and_other_events_pass():
     assert sent[0]["type"] == "websocket.close"
     app, _, _ = await through(LOCAL, kind="lifespan")
     assert len(app) == 1
+
+
+async def test_a_refusal_is_logged_and_what_was_sent_cannot_write_a_line(caplog):
+    with caplog.at_level("WARNING", "forge.proxy"):
+        await through(KEYED, path="/other\nforged", headers=[(b"authorization", b"Bearer s3cret")])
+    [line] = caplog.messages
+    assert "401" in line
+    assert "\n" not in line
+    assert "s3cret" not in line

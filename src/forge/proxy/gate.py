@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +16,8 @@ from forge.proxy.error_response import Failure, HttpError, describe
 from forge.proxy.origin import RawHeaders, admit, caller_credentials, check_origin
 from forge.proxy.settings import Settings
 from forge.proxy.stream import send_failure
+
+_log = logging.getLogger("forge.proxy")
 
 ErrorBody: TypeAlias = Callable[[str, Failure], bytes]
 """From a path and a failure to an error body in the protocol of that path."""
@@ -65,6 +68,7 @@ class Gate:
                 scope["forge.head"] = self._admit(scope)
             except ForgeError as error:
                 failure = describe(error)
+                _log.warning("refused %d %r: %r", failure.status, scope["path"], failure.message)
                 await send_failure(send, failure, self._error_body(scope["path"], failure))
                 return
             if scope["method"] == "POST":
