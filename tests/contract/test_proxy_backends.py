@@ -137,6 +137,34 @@ async def test_the_last_correction_forces_a_call():
     assert [message["role"] for message in second] == ["user", "assistant", "user"]
 
 
+async def test_a_caller_of_chat_completions_need_not_keep_signed_thinking():
+    thought = {"type": "thinking", "thinking": "Where is that?", "signature": "s1gned"}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"}}
+    answers = [
+        {"content": [thought, use], "stop_reason": "tool_use"},
+        {"content": [{"type": "text", "text": "Sunny."}], "stop_reason": "end_turn"},
+    ]
+    headers = {"Authorization": "Bearer k"}
+    asked = chat(thinking={"type": "enabled", "budget_tokens": 1024}, max_tokens=2048)
+    async with (
+        ScriptedServer([Script([json.dumps(answer).encode()]) for answer in answers], pages={}) as server,
+        running_proxy(server.url, backend="anthropic") as proxy,
+        aiohttp.ClientSession(f"{proxy.url}/v1/", headers=headers, raise_for_status=True) as session,
+    ):
+        async with session.post("chat/completions", json=asked) as response:
+            message = (await response.json())["choices"][0]["message"]
+        result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "sunny"}
+        kept = {name: message[name] for name in ("role", "content", "tool_calls")}  # as SDKs do
+        asked["messages"] += [kept, result]
+        async with session.post("chat/completions", json=asked) as response:
+            assert read(await response.json())[0] == "Sunny."
+
+        assert message["reasoning_content"] == "Where is that?"
+        sent = server.chats[1].json
+    assert sent["messages"][1] == {"role": "assistant", "content": [thought, use]}
+    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+
+
 async def test_metadata_of_another_protocol_gets_its_key():
     models = Script([b'{"data":[]}'])
     async with (
