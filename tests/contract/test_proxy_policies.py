@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from servers.proxied import Setup, calls_of, chat, events, text_of
 from servers.scripted import (
+    PROPS,
     Script,
     chunk,
     ending,
@@ -231,6 +232,17 @@ async def test_a_history_is_put_right_and_that_is_said_once(tools, caplog):
     assert second[:4] == first
     said = [record.getMessage() for record in caplog.records if "put right" in record.getMessage()]
     assert [line.rpartition(" ")[2] for line in said] == ["name_cleaned", "result_missing"]
+
+
+@pytest.mark.parametrize("tools", [True, False], ids=["tools", "chat"])
+async def test_a_template_that_wants_turns_gets_them(tools):
+    refusal = "{{ raise_exception('conversation roles must alternate user/assistant') }}"
+    twice = [{"role": "user", "content": "go"}, {"role": "user", "content": "well?"}]
+    async with Setup([plain(streamed=False)], props={**PROPS, "chat_template": refusal}) as s:
+        await s.client.post(chat(tools=tools, messages=twice))
+
+    roles = [m["role"] for m in s.backend.chats[0].json["messages"]]
+    assert roles == ["user", "assistant", "user"]
 
 
 RULES = {"name": "first-look", "required_steps": ["get_weather"]}

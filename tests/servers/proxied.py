@@ -71,7 +71,7 @@ class Setup:
     """A backend with scripts, a proxy before it, a client before that."""
 
     def __init__(self, scripts=(), **settings):
-        self.backend = ScriptedServer(list(scripts))
+        self.backend = ScriptedServer(list(scripts), props=settings.pop("props", None))
         self.settings = settings
 
     async def __aenter__(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
@@ -11,11 +12,14 @@ from msgspec import Struct
 
 from forge.core.capabilities import Capabilities
 
+_COMPLAINT = re.compile(r"raise_exception\(([^)]*)\)")
+
 
 class Props(Struct, frozen=True, kw_only=True):
     """``context_length`` is in tokens per slot. ``tools``: the chat template renders tools, so calling is native.
 
     ``parallel_calls``: it renders several calls in one message. None where the server does not say.
+    ``takes_turns`` and ``strict_ids`` are as in :class:`Capabilities`.
     """
 
     tools: bool = True
@@ -23,6 +27,8 @@ class Props(Struct, frozen=True, kw_only=True):
     context_length: int | None = None
     slots: int | None = None
     model: str | None = None
+    takes_turns: bool = False
+    strict_ids: bool = False
 
 
 def read_props(answer: Any) -> Props | None:
@@ -44,7 +50,14 @@ def read_props(answer: Any) -> Props | None:
         context_length=_positive(settings.get("n_ctx")) if isinstance(settings, dict) else None,
         slots=_positive(answer.get("total_slots")),
         model=_model(answer),
+        **_demands(answer.get("chat_template")),
     )
+
+
+def _demands(template: Any) -> dict[str, bool]:
+    """What a template refuses, by the words in which it says so."""
+    complaints = " ".join(_COMPLAINT.findall(template)) if isinstance(template, str) else ""
+    return {"takes_turns": "alternate" in complaints, "strict_ids": "length 9" in complaints}
 
 
 def _positive(value: Any) -> int | None:
@@ -82,4 +95,6 @@ def capabilities_of(props: Props | None, *, native: bool) -> Capabilities:
         reports_cached=True,
         thinking_by="chat_template_kwargs",
         reasoning_field="reasoning_content",
+        takes_turns=props.takes_turns,
+        strict_ids=props.strict_ids,
     )

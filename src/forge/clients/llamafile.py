@@ -27,6 +27,7 @@ from forge.wire.backend_errors import echoed_output
 from forge.wire.json_text import dumps
 from forge.wire.openai import encode_request
 from forge.wire.prompted import as_prompted
+from forge.wire.template_demands import as_demanded
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +118,7 @@ class LlamafileClient(ModelClient):
 
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         wire = request if able.native_tools else as_prompted(request)
+        wire = msgspec.structs.replace(wire, messages=as_demanded(wire.messages, able))
         tail = await self._constraint_fields(request, headers)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
         return EventExchange(

@@ -20,6 +20,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     ``thinks``: whether the model can think. ``thinking_by``: the field of a request that controls thinking.
     ``reasoning_field``: the field of an answer that thinking comes in.
+
+    ``takes_turns``: the chat template refuses conversations in which user and assistant do not take turns.
+    ``strict_ids``: it refuses ids of calls that are not nine letters and digits.
     """
 
     native_tools: bool = True
@@ -35,6 +38,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     thinks: bool | None = None
     thinking_by: str = ""
     reasoning_field: str = ""
+    takes_turns: bool = False
+    strict_ids: bool = False
 
     def described(self) -> str:
         """All of it in one line, for a log."""
@@ -51,6 +56,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
             parts.append("parallel calls" if self.parallel_calls else "one call at a time")
         parts.append(f"constrained by {self.constrained_by}" if self.constrains else "cannot be constrained")
         parts.append(self._thinking())
+        demands = {"roles must alternate": self.takes_turns, "call ids of nine letters": self.strict_ids}
+        parts += [name for name, yes in demands.items() if yes]
         told = {"counts tokens": self.counts_tokens, "reports cached tokens": self.reports_cached}
         return ", ".join([*parts, *(name for name, yes in told.items() if yes)])
 

@@ -23,7 +23,7 @@ class BackendKind:
 
     ``protocol``: what it speaks. A request in that protocol in which nothing is guarded passes byte for byte; others
     are converted. ``thinking``: how it is told about thinking. ``names_its_model``: it refuses every model name but
-    its own, which those requests then get. ``may_call_unasked``: it calls tools although ``tool_choice`` says "none", which its client sees to.
+    its own, which those requests then get. ``shows_template``: it tells its chat template, which may demand things.
     ``key_slot``: the header in which it looks for a key. ``headers``: what every request to it must carry.
     """
 
@@ -31,6 +31,7 @@ class BackendKind:
     protocol: Protocol = Protocol.OPENAI
     thinking: ThinkingMeans = ThinkingMeans.LLAMA
     names_its_model: bool = False
+    shows_template: bool = False
     key_slot: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,13 +76,13 @@ def _anthropic(settings: Settings, url: str) -> Backend:
 
 
 KINDS: Final[Mapping[str, BackendKind]] = {
-    "llamaserver": BackendKind(_llamafile),
-    "llamafile": BackendKind(_llamafile),
+    "llamaserver": BackendKind(_llamafile, shows_template=True),
+    "llamafile": BackendKind(_llamafile, shows_template=True),
     "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT),
     "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True),
-    "openai": BackendKind(_llamafile, thinking=ThinkingMeans.ASKED_EFFORT),
+    "openai": BackendKind(_llamafile, shows_template=True, thinking=ThinkingMeans.ASKED_EFFORT),
     "anthropic": BackendKind(_anthropic, protocol=Protocol.ANTHROPIC, key_slot="x-api-key", headers=VERSION),
-    "embedded": BackendKind(_llamafile),
+    "embedded": BackendKind(_llamafile, shows_template=True),
 }
 
 

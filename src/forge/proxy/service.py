@@ -9,8 +9,10 @@ import msgspec
 
 from forge.clients.backend import Backend
 from forge.clients.credentials import relocated
+from forge.core.capabilities import Capabilities
 from forge.core.request import Protocol, Request
 from forge.engine.policy import Policy
+from forge.errors import ForgeError
 from forge.proxy.backends import KINDS
 from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
@@ -22,6 +24,7 @@ from forge.proxy.slots import Slots
 from forge.proxy.usage_board import UsageBoard
 from forge.wire.anthropic import as_openai, own_messages, unsupported
 from forge.wire.openai import mended_messages, top_level_fields
+from forge.wire.template_demands import as_demanded
 
 _log = logging.getLogger("forge.proxy")
 _MOST_NAMED = 256
@@ -95,7 +98,8 @@ class Service:
         if request.protocol is Protocol.ANTHROPIC:
             messages = own_messages(request.messages) if changed else None
         else:
-            messages = mended_messages(request.messages, always=changed)
+            shaped = as_demanded(request.messages, await self._able())
+            messages = mended_messages(shaped, always=changed or shaped != request.messages)
         if model is None and messages is None:
             return body
         fields = top_level_fields(body)
@@ -108,6 +112,15 @@ class Service:
             fields = {"model": msgspec.Raw(msgspec.json.encode(model))} | fields
             fields["model"] = msgspec.Raw(msgspec.json.encode(model))
         return body if fields == given else msgspec.json.encode(fields)
+
+    async def _able(self) -> Capabilities:
+        """What the backend can do, where it shows its template; if it cannot be asked, the request will show why."""
+        if not self.kind.shows_template:
+            return Capabilities()
+        try:
+            return await self.backend.capabilities()
+        except ForgeError:
+            return Capabilities()
 
     def headers(self, head: Head, slot: str) -> Mapping[str, str]:
         """What of a request's head the backend gets: its credential, and what else its protocol has headers for."""
