@@ -80,7 +80,7 @@ def check(text, tools, cuts):
         assert 0 <= call.source.span[0] <= call.source.span[1] <= len(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(text=SOUP, cuts=st.lists(st.integers(0, 400), max_size=12))
 def test_notations_in_any_order(text, cuts):
     check(text, TOOLS, cuts)
@@ -100,7 +100,7 @@ def test_any_characters(text, cuts):
     extract_think_tags(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(data=st.data())
 def test_corpus_cases_cut_doubled_spliced_and_shuffled(data):
     case, other = data.draw(st.sampled_from(CASES)), data.draw(st.sampled_from(CASES))

@@ -20,7 +20,7 @@ _STRONG = (
     r"|(?:typical|minimal|equivalent|canonical|generic|dummy) (?:\w+ )?(?:call|request|invocation|usage|json|xml|python|syntax)\b"
     r"|(?:sample|expected|actual) (?:output|input|request|response|reply|result|call|json)\b|(?:copy and )?paste this\b"
     r"|(?:last|previous|earlier) (?:message|reply|response|answer)s?\b"
-    r"|demo:|as an? (?:illustration|demonstration)\b|(?:one|another|the (?:right|usual|normal|proper)) way (?:to|of|is)\b"
+    r"|\bdraft(?:ing)? (?:it|this|that|the call|a call)\b|demo:|as an? (?:illustration|demonstration)\b|(?:one|another|the (?:right|usual|normal|proper)) way (?:to|of|is)\b"
     r"|(?:use|call|invoke|try) (?:it|calling it|the function|this function) (?:this way|in|with|from|as follows)\b"
     r"|(?:is|was) (?:this|that) what\b|did you mean\b|what (?:does|do|would) (?:this|that|these|it)\b"
     r"|(?:format|syntax|schema|template|shape|usage|documentation|docs|notation|convention|specification)"
