@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from forge.core.request import ChatMessage
 from forge.wire import anthropic
-from forge.wire.healthy_history import NO_RESULT, healthy
+from forge.wire.healthy_history import NO_RESULT, Beginnings, _History, healthy
 from forge.wire.openai import decode_request, encode_messages
 
 
@@ -298,3 +299,51 @@ def test_putting_right_is_done_once(history: list[dict[str, Any]]) -> None:
     once = wire(history)
     again = wire([json.loads(data) for data in once])
     assert [json.loads(data) for data in again] == [json.loads(data) for data in once]
+
+
+# -- beginnings that were seen before -------------------------------------------------------------------------
+
+
+@given(st.lists(MESSAGE, max_size=30), st.lists(MESSAGE, max_size=5))
+def test_a_history_that_grows_is_put_right_as_one_that_was_never_seen(
+    history: list[dict[str, Any]], other: list[dict[str, Any]]
+) -> None:
+    messages, branch = read(history), read(other)
+    for given_messages in [
+        *(messages[:n] for n in range(len(messages) + 1)),
+        messages[:20] + branch,
+        messages,
+    ]:
+        unseen = tuple(structs.replace(message) for message in given_messages)
+        assert healthy(given_messages) == healthy(unseen)
+
+
+def test_what_was_put_right_before_is_not_done_again() -> None:
+    messages = read([USER, calls(call("a", arguments="{'x': 1}")), result("a"), *[SAID, USER] * 5])
+
+    first, second = healthy(messages[:-1]), healthy(messages)
+
+    assert second.messages[1] is first.messages[1]
+    assert second.changes == first.changes == ("arguments_repaired",)
+
+
+def test_beginnings_are_few_and_small() -> None:
+    beginnings = Beginnings()
+    seen = [read([USER, SAID] * 5) for _ in range(100)]
+    for messages in seen:
+        beginnings.remember(None, messages, _History())
+    known = [messages for messages in seen if beginnings.find(messages) is not None]
+    assert 0 < len(known) < 100
+    assert known[-1] is seen[-1]
+
+    long = read([USER, {"role": "user", "content": "x" * 1_500_000}] * 5)
+    beginnings.remember(None, long, _History())
+    assert beginnings.find(long) is None
+
+
+def test_equal_messages_that_are_others_are_not_taken_for_the_same() -> None:
+    beginnings = Beginnings()
+    messages = read([USER, SAID] * 5)
+    beginnings.remember(None, messages, _History())
+    assert beginnings.find((*messages, *messages)) is not None
+    assert beginnings.find(tuple(structs.replace(message) for message in messages)) is None

@@ -16,6 +16,13 @@ class CallIds:
         self._taken: set[str] = set()
         self._last: dict[str, int] = {}
 
+    def copy(self) -> CallIds:
+        """One that goes on from here by itself."""
+        other = CallIds()
+        other._taken = self._taken.copy()
+        other._last = self._last.copy()
+        return other
+
     def unique(self, call_id: str) -> str:
         """``call_id`` itself the first time, another one like it from then on; one that is made up for an empty id."""
         number = self._last.get(call_id, 0) + 1

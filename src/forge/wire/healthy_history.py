@@ -7,6 +7,8 @@ longer one only adds to a shorter one. A history without faults comes back as th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
+from operator import is_
 
 from msgspec import Struct, structs
 
@@ -16,6 +18,11 @@ from forge.wire.arguments import UNREADABLE, sound_arguments
 from forge.wire.call_ids import CallIds
 from forge.wire.json_text import is_json
 from forge.wire.raw_edit import with_parts
+
+_SHORTEST = 8
+"""Messages. A shorter beginning is read as fast as it is found."""
+_MOST = 64
+_MOST_BYTES = 4 * 1024 * 1024
 
 NO_RESULT = "This call was not run: there is no result."
 
@@ -33,11 +40,17 @@ class Healthy(Struct, frozen=True):
 
 def healthy(messages: Sequence[ChatMessage]) -> Healthy:
     """``messages`` in which each call has an id of its own, arguments that are JSON and, if anything follows, a result."""
-    history = _History()
-    for message in messages:
-        history.add(message)
+    messages = tuple(messages)
+    known = _beginnings.find(messages)
+    history = _History() if known is None else known.history.copy()
+    done = 0 if known is None else len(known.messages)
+    if len(messages) > done:
+        for message in messages[done:-1]:
+            history.add(message)
+        _beginnings.remember(known, messages[:-1], history)
+        history.add(messages[-1])
     if not history.changes:
-        return Healthy(tuple(messages))
+        return Healthy(messages)
     return Healthy(tuple(history.messages), tuple(history.changes))
 
 
@@ -56,6 +69,16 @@ class _History:
         self._open: list[_Open] = []
         self._answered: dict[str, str] = {}
         """Results of the last calls, by the ids that they were sent under."""
+
+    def copy(self) -> _History:
+        """One that goes on from here by itself."""
+        other = _History()
+        other.messages = self.messages.copy()
+        other.changes = self.changes.copy()
+        other._ids = self._ids.copy()
+        other._open = self._open.copy()
+        other._answered = self._answered.copy()
+        return other
 
     def add(self, message: ChatMessage) -> None:
         has_results = any(isinstance(part, Result) for part in message.parts)
@@ -155,3 +178,58 @@ class _History:
         if missing:
             self._note("result_missing")
         return [Result(each.call.id, NO_RESULT, each.call.name, is_error=True) for each in missing]
+
+
+class _Beginning(Struct, frozen=True):
+    """All messages of a history but the last, which some clients write anew, and where reading them has led."""
+
+    messages: tuple[ChatMessage, ...]
+    history: _History
+    size: int
+
+    def begins(self, messages: tuple[ChatMessage, ...]) -> bool:
+        """Whether ``messages`` begins with these very objects: comparing their content costs what it would save."""
+        count = len(self.messages)
+        return (
+            count <= len(messages)
+            and self.messages[-1] is messages[count - 1]
+            and all(map(is_, self.messages, messages))
+        )
+
+
+class Beginnings:
+    """Beginnings of the histories that were last seen: a client sends all of its history with each request.
+
+    Bounded in number and size. May be used by several threads: its state is one tuple, replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[_Beginning, ...] = ()
+
+    def find(self, messages: tuple[ChatMessage, ...]) -> _Beginning | None:
+        """The longest known beginning of ``messages``."""
+        found = (known for known in self._known if known.begins(messages))
+        return max(found, key=lambda known: len(known.messages), default=None)
+
+    def remember(
+        self, known: _Beginning | None, messages: tuple[ChatMessage, ...], history: _History
+    ) -> None:
+        """Keep ``messages``, whose reading has led to ``history``, in place of the beginning that is ``known`` of them."""
+        done = 0 if known is None else len(known.messages)
+        size = sum(len(message.raw or b"") for message in messages[done:]) + (
+            0 if known is None else known.size
+        )
+        if len(messages) < _SHORTEST or size > _MOST_BYTES:
+            return
+        newest = (
+            known
+            if known is not None and done == len(messages)
+            else _Beginning(messages, history.copy(), size)
+        )
+        kept = [newest, *(one for one in self._known if one is not known)][:_MOST]
+        sizes = accumulate(one.size for one in kept)
+        within = takewhile(lambda total: total <= _MOST_BYTES, sizes)
+        self._known = tuple(one for one, _ in zip(kept, within, strict=False))
+
+
+_beginnings = Beginnings()
