@@ -27,7 +27,7 @@ _STRONG = (
     r" (?:is|are|for|of|looks?|shows?|says?|reads?|uses?|expects?)\b|usage:|syntax:|format:|template:"
     r"|here(?:['’]s| is| are) (?:how|what) (?:you|one|it|a|an|the|that|such|to)\b"
     r"|here(?:['’]s| is| are) the (?:format|syntax|template|shape|way)\b"
-    r"|hypothetical\w*|option [a-z0-9]\b|(?:two|three|four|several|these|following) (?:options|ways|alternatives)\b"
+    r"|hypothetical\w*|option [a-z0-9]\b|(?:first|second|third|other|another|safer|only) option\b|(?:two|three|four|several|these|following) (?:options|ways|alternatives)\b"
     r"|log (?:shows|says|contains)|(?:was|were) called with"
     r"|(?:previous|earlier|last) (?:\w+ )?(?:run|call|turn|attempt) (?:was|were|ended|failed|used|returned|looked|had)\b"
     r"|(?:earlier|previously),? (?:i|we)\b|(?:i|we|it) (?:already|previously|earlier) (?:called|ran|executed|sent|used))"
@@ -81,6 +81,8 @@ _PRESENTING = (
     r"|\b(?:must|should|can|could|may|might|would|cannot) (?:\w+ ){0,3}\w+\W*\Z"
     r"|\byou (?!asked|wanted|requested|mentioned|gave|need|want|said)(?:\w+ )+)"
 )
+_RUNNING_ON = r"\b(?:with|as|like|to|by|is|are|be)\Z"
+"""The sentence goes on in the text behind it."""
 _TOLD = (
     r"\bplease (?!wait|hold|stand|bear|be )|\A\W*(?:put|paste|copy|replace|type|insert|compare|consider|note|see)\b"
     r"|(?:\A\W*|, |then )(?:(?:send|post|submit|pass|try|use|write|enter|add)|(?:run|call|execute|invoke) (?:this|the following|it))"
@@ -135,8 +137,8 @@ def speaks_of_example(sentence: str, *, written_out: bool = False) -> bool:
 
 
 def _presents(sentence: str) -> bool:
-    """Whether a sentence that ends in a colon presents a text rather than announcing an action."""
-    if sentence[-1:] not in (":", "："):
+    """Whether a sentence that ends in a colon, or in the middle, presents a text rather than announcing an action."""
+    if sentence[-1:] not in (":", "：") and not _cue(_RUNNING_ON).search(sentence):
         return False
     if _cue(_TOLD).search(sentence):
         return True
