@@ -71,7 +71,9 @@ class Setup:
     """A backend with scripts, a proxy before it, a client before that."""
 
     def __init__(self, scripts=(), **settings):
-        self.backend = ScriptedServer(list(scripts), props=settings.pop("props", None))
+        self.backend = ScriptedServer(
+            list(scripts), props=settings.pop("props", None), pages=settings.pop("pages", None)
+        )
         self.settings = settings
 
     async def __aenter__(self):

@@ -10,6 +10,7 @@ from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.body import ClientGoneError, Receive, Scope, Send, read_body
 from forge.proxy.error_response import describe
 from forge.proxy.gate import Head
+from forge.proxy.overrides import overridden
 from forge.proxy.report import Report
 from forge.proxy.service import Service
 from forge.proxy.stream import JSON, cancelled_with_client, send_failure, send_json
@@ -41,10 +42,11 @@ class CountTokensEndpoint:
         report = Report(scope["path"], send, self._door.id_headers)
         try:
             body = await read_body(receive, self._service.settings.limits, head.content_length)
-            request = self._service.with_model(self._door.decode(body))
+            given = self._service.with_model(self._door.decode(body))
+            _, request = overridden(self._service.policy, given, scope["headers"])
             report.model = request.model
             async with cancelled_with_client(receive):
-                await self._answer(request, body, head, report.send)
+                await self._answer(request, body, head, report.send, changed=request is not given)
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
@@ -53,15 +55,15 @@ class CountTokensEndpoint:
             await send_failure(report.send, failure, self._door.error_body(failure))
         report.write()
 
-    async def _answer(self, request: Request, body: bytes, head: Head, send: Send) -> None:
-        counted = await self._counted(request, body, head)
+    async def _answer(self, request: Request, body: bytes, head: Head, send: Send, *, changed: bool) -> None:
+        counted = await self._counted(request, body, head, changed=changed)
         if counted is not None:
             await send_json(send, 200, counted, (JSON, _COUNTED))
             return
         estimate = _estimate(self._service.suited(request))
         await send_json(send, 200, msgspec.json.encode(_Count(estimate)), (JSON, _ESTIMATED))
 
-    async def _counted(self, request: Request, body: bytes, head: Head) -> bytes | None:
+    async def _counted(self, request: Request, body: bytes, head: Head, *, changed: bool) -> bytes | None:
         """The backend's own answer; None where it has no counter, or would not count what is really sent.
 
         Raises:
@@ -71,7 +73,7 @@ class CountTokensEndpoint:
         own = service.kind.protocol is Protocol.ANTHROPIC
         if self._has_no_counter or (request.tools and not own and not await self._has_native_tools()):
             return None
-        sent = await service.forwarded_body(request, body)
+        sent = await service.forwarded_body(request, body, changed=changed)
         headers = service.headers(head, self._door.key_slot)
         async with service.courier.send("POST", PATH, body=sent, headers=headers) as answer:
             if answer.status in _NO_SUCH_PAGE:
