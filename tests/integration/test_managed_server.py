@@ -15,7 +15,8 @@ import pytest
 from pydantic import BaseModel
 from servers.commands import LLAMA_SERVER, put_on_path
 
-from forge import LlamafileClient, ServerManager, TextResponse, ToolCall, ToolSpec, setup_backend
+from forge import LlamafileClient, ServerManager, TextResponse, ToolSpec, setup_backend
+from forge.core.constrained_attempt import constrained_attempt
 from forge.embedded import launch as embedded_launch
 from forge.embedded import store
 from forge.embedded.launch import EmbeddedServer
@@ -124,15 +125,19 @@ async def test_requests_wait_while_the_server_is_started_anew(gguf: Path) -> Non
         await server.stop()
 
 
-async def test_tools_are_called_natively_with_a_template_for_them(gguf: Path) -> None:
+async def test_tools_are_called_with_a_template_for_them_and_without(gguf: Path) -> None:
     server = ServerManager("llamaserver", 0)
     for flags, native in (((), False), (("--chat-template-file", str(TEMPLATE)), True)):
         await server.start(gguf_path=gguf, extra_flags=flags)
         client = client_of(server, gguf)
         try:
             assert (await client.capabilities()).native_tools is native
-            answer = await client.send(QUESTION, TOOLS, passthrough={"max_tokens": 48})
-            assert isinstance(answer, TextResponse) or all(isinstance(call, ToolCall) for call in answer)
+            answered = await constrained_attempt(
+                client, QUESTION, TOOLS, {"max_tokens": 32, "temperature": 0}
+            )
+            (call,) = answered.response
+            assert call.tool == "get_weather"
+            assert isinstance(call.args["city"], str)
         finally:
             await client.aclose()
     await server.stop()
