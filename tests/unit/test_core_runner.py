@@ -409,6 +409,15 @@ async def test_equal_results_of_equal_calls_are_told_and_changed_ones_pass(scrip
     assert not any("[RepeatedCall]" in m.content for m in shown)
 
 
+async def test_calls_that_take_turns_are_told_too(scripted):
+    first, second = (tool(name=name)(lambda: "same") for name in ("first", "second"))
+    shown = []
+    client = scripted(*[[call("first")], [call("second")]] * 2)
+    await failed_quietly(client, flow(first, second), shown)
+    told = ["[RepeatedCall]" in m.content for m in shown if m.role is MessageRole.TOOL]
+    assert told == [False, False, False, True]
+
+
 async def failed_quietly(client, workflow, shown):
     with pytest.raises(MaxIterationsError):
         await run(client, workflow, shown=shown, max_iterations=4)

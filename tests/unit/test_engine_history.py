@@ -99,8 +99,13 @@ def test_a_result_that_is_marked_failed_did_fail() -> None:
 
 def test_the_users_last_word_is_no_text_beside_results() -> None:
     messages = [said("go"), asked(A), said("by the way", Result("1", "one")), asked(B)]
-    assert list(since_the_user_spoke(messages)) == messages[1:]
+    assert list(since_the_user_spoke(messages, 9)) == messages[1:]
 
 
 def test_without_a_word_of_the_users_everything_counts() -> None:
-    assert list(since_the_user_spoke([asked(A)])) == [asked(A)]
+    assert list(since_the_user_spoke([asked(A)], 9)) == [asked(A)]
+
+
+def test_no_more_is_looked_at_than_was_asked_for() -> None:
+    messages = [said("go"), *([asked(A, B), got(Result("1", "one")), got(Result("2", "two"))] * 5)]
+    assert len(since_the_user_spoke(messages, 3)) == 6

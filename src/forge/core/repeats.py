@@ -54,6 +54,11 @@ class Repeats:
         self._limit = limit
         self._events: list[_Event] = []
 
+    @property
+    def looked_at(self) -> int:
+        """So many of the last calls tell whether they go round in circles."""
+        return LONGEST_CYCLE * max(2, self._limit) + 1
+
     def record(self, name: str, arguments: Any, result: str) -> None:
         """Note that a call gave this result."""
         if self._limit > 0:

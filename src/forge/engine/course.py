@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forge.core.repeats import Repeat, Repeats
-from forge.core.request import ChatMessage
+from forge.core.repeats import LONGEST_CYCLE, Repeat, Repeats, canonical
+from forge.core.request import Call, ChatMessage
 from forge.core.steps import StepRules, StepTracker
 from forge.engine.history import decoded_arguments, past_calls, since_the_user_spoke
 from forge.engine.workflow_rules import WorkflowRules
@@ -73,10 +73,10 @@ class Course:
         early = tuple(self._early(call, level) for call in calls)
         if any(call.fault for call in early):
             return early
-        repeats = (
-            [self._repeats.again(call.name, call.arguments) for call in calls] if self._loop_limit else []
-        )
-        if not all(repeats) or not repeats:
+        if not self._loop_limit or not all(self._was_just_made(call) for call in calls):
+            return calls
+        repeats = [self._repeats.again(call.name, call.arguments) for call in calls]
+        if not all(repeats):
             return calls
         return tuple(
             _repeated(call, again, level) for call, again in zip(calls, repeats, strict=True) if again
@@ -91,6 +91,19 @@ class Course:
         text = early_nudge(early.kind, call.name, early.missing, level)
         return msgspec.structs.replace(call, fault=early.kind, correction=text)
 
+    def _was_just_made(self, call: CheckedCall) -> bool:
+        """Whether the same call is among the last ones; else nothing goes round in circles."""
+        seen = 0
+        for message in reversed(self._messages):
+            for part in message.parts if message.role == "assistant" else ():
+                if isinstance(part, Call):
+                    seen += 1
+                    if part.name == call.name and canonical(part.arguments) == canonical(call.arguments):
+                        return True
+            if seen >= LONGEST_CYCLE:
+                return False
+        return False
+
     @cached_property
     def _done(self) -> StepTracker:
         done = StepTracker(self._required)
@@ -104,7 +117,7 @@ class Course:
     @cached_property
     def _repeats(self) -> Repeats:
         repeats = Repeats(self._loop_limit)
-        for call in past_calls(since_the_user_spoke(self._messages)):
+        for call in past_calls(since_the_user_spoke(self._messages, repeats.looked_at)):
             if call.result is not None:
                 repeats.record(call.name, call.written, call.result)
         return repeats

@@ -57,17 +57,26 @@ def past_calls(messages: Sequence[ChatMessage]) -> list[PastCall]:
     return made
 
 
-def since_the_user_spoke(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """What came after the user's last word. Text beside results is no word of the user's: clients add reminders there."""
+def since_the_user_spoke(messages: Sequence[ChatMessage], most_calls: int) -> Sequence[ChatMessage]:
+    """What came after the user's last word, or the end of it with ``most_calls`` calls, or a few more, if that is less.
+
+    Text beside results is no word of the user's: clients add reminders there.
+    """
+    calls = 0
     for number in range(len(messages) - 1, -1, -1):
         message = messages[number]
-        if (
-            message.role == "user"
-            and any(isinstance(part, Text) for part in message.parts)
-            and not any(isinstance(part, Result) for part in message.parts)
-        ):
+        if message.role == "user" and _is_a_word(message):
             return messages[number + 1 :]
+        if message.role == "assistant":
+            calls += sum(isinstance(part, Call) for part in message.parts)
+            if calls >= most_calls:
+                return messages[number:]
     return messages
+
+
+def _is_a_word(message: ChatMessage) -> bool:
+    texts = any(isinstance(part, Text) for part in message.parts)
+    return texts and not any(isinstance(part, Result) for part in message.parts)
 
 
 def decoded_arguments(arguments: str) -> Any:

@@ -121,6 +121,9 @@ def _guards(settings: Settings, *, can_constrain: bool) -> str:
         parts.append("last attempt constrained to the schemas")
     elif not settings.constrain:
         parts.append("no constrained attempt")
+    if settings.workflows:
+        count = len(settings.workflows)
+        parts.append(f"{count} workflow{'s' if count > 1 else ''}")
     return ", ".join(parts)
 
 
