@@ -30,6 +30,7 @@ def result(call_id: str | None, content: str = "ok", **more: Any) -> dict[str, A
 
 
 USER = {"role": "user", "content": "go"}
+CUSTOM = {"type": "custom", "id": "z", "custom": {"name": "g", "input": "("}}
 SAID = {"role": "assistant", "content": "done"}
 
 
@@ -62,7 +63,7 @@ def none(call_id: str, name: str = "f") -> dict[str, Any]:
         ),
         pytest.param([{"role": "developer", "content": "x"}, USER, USER], id="roles"),
         pytest.param(
-            [USER, calls({"type": "custom", "id": "z", "custom": {"name": "g", "input": "("}}), SAID],
+            [USER, calls(CUSTOM), SAID],
             id="other",
         ),
     ],
@@ -182,6 +183,12 @@ def test_a_result_without_a_call_is_told_by_the_user(before: list[dict[str, Any]
 def test_a_result_without_a_call_does_not_come_between_calls_and_results() -> None:
     messages, _ = mended(USER, calls(call("a"), call("b")), result("lost", "x"))
     assert [m["role"] for m in messages] == ["user", "assistant", "tool", "tool", "user"]
+
+
+def test_results_of_other_kinds_of_calls_are_none_of_our_business() -> None:
+    both = calls(CUSTOM, call("a"))
+    messages = [USER, both, result("a"), result("z"), calls(CUSTOM), result("z"), SAID]
+    assert mended(*messages) == (messages, ())
 
 
 # -- the Messages API ----------------------------------------------------------------------------------------

@@ -6,17 +6,17 @@ longer one only adds to a shorter one. A history without faults comes back as th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, takewhile
 from operator import is_
 
 from msgspec import Struct, structs
 
-from forge.core.request import Call, ChatMessage, Part, Result, Text
+from forge.core.request import Call, ChatMessage, Opaque, Part, Result, Text
 from forge.schema.names import without_tokens
 from forge.wire.arguments import UNREADABLE, sound_arguments
 from forge.wire.call_ids import CallIds
-from forge.wire.json_text import is_json
+from forge.wire.json_text import is_json, loads
 from forge.wire.raw_edit import with_parts
 
 _SHORTEST = 8
@@ -69,6 +69,8 @@ class _History:
         self._open: list[_Open] = []
         self._answered: dict[str, str] = {}
         """Results of the last calls, by the ids that they were sent under."""
+        self._foreign: frozenset[str] = frozenset()
+        """Ids of calls in the last answer that are of another kind than a function's: none of our business."""
 
     def copy(self) -> _History:
         """One that goes on from here by itself."""
@@ -78,6 +80,7 @@ class _History:
         other._ids = self._ids.copy()
         other._open = self._open.copy()
         other._answered = self._answered.copy()
+        other._foreign = self._foreign
         return other
 
     def add(self, message: ChatMessage) -> None:
@@ -86,7 +89,7 @@ class _History:
             self._end_wait()
         if has_results:
             self._add_results(message)
-        elif any(isinstance(part, Call) for part in message.parts):
+        elif any(isinstance(part, Call | Opaque) for part in message.parts):
             self._add_calls(message)
         else:
             self.messages.append(message)
@@ -98,6 +101,7 @@ class _History:
 
     def _add_calls(self, message: ChatMessage) -> None:
         self._answered.clear()
+        self._foreign = frozenset(_foreign_ids(message)) if message.role == "assistant" else frozenset()
         parts: list[Part] = []
         for part in message.parts:
             if not isinstance(part, Call):
@@ -151,6 +155,8 @@ class _History:
     def _paired(self, result: Result) -> Result | Text:
         """The result under the id of its call; as a text where there is no call for it."""
         found = next((each for each in self._open if each.given_id == result.call_id), None)
+        if found is None and result.call_id in self._foreign:
+            return result
         if found is None and (not result.call_id or len(self._open) == 1):
             # Some clients leave ids out or write them anew; what comes directly behind a single call belongs to it.
             found = next(
@@ -178,6 +184,13 @@ class _History:
         if missing:
             self._note("result_missing")
         return [Result(each.call.id, NO_RESULT, each.call.name, is_error=True) for each in missing]
+
+
+def _foreign_ids(message: ChatMessage) -> Iterator[str]:
+    for part in message.parts:
+        value = loads(bytes(part.raw)) if isinstance(part, Opaque) else None
+        if isinstance(value, dict) and isinstance(value.get("id"), str):
+            yield value["id"]
 
 
 class _Beginning(Struct, frozen=True):
