@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -62,21 +62,24 @@ def answering_model(first: bytes) -> str | None:
         return None
 
 
-def _documents(first: bytes, last: bytes) -> Iterator[_Document]:
+def _documents(first: bytes, last: bytes) -> list[_Document]:
     if first.lstrip()[:1] == b"{":
-        yield from _decoded(first + last)
-        return
-    for kept in (first, last):
-        for line in kept.splitlines():
-            if line.startswith(b"data:") and (b'usage"' in line or b'"timings"' in line):
-                yield from _decoded(line[5:])
+        texts = [first + last]
+    else:
+        lines = (*first.splitlines(), *last.splitlines())
+        texts = [
+            line[5:]
+            for line in lines
+            if line.startswith(b"data:") and (b'usage"' in line or b'"timings"' in line)
+        ]
+    return [document for text in texts if (document := _decoded(text)) is not None]
 
 
-def _decoded(data: bytes) -> Iterator[_Document]:
+def _decoded(data: bytes) -> _Document | None:
     try:
-        yield _decode(data)
+        return _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return  # cut where the kept part begins or ends, or no object
+        return None  # cut where the kept part begins or ends, or no object
 
 
 def _usage_of(document: _Document) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from forge.wire.openai_usual import read_usual
 DONE = b"[DONE]"
 _ENVELOPE = frozenset({"id", "model", "created", "object", "choices", "usage"})
 _CHOICE = frozenset({"index", "delta", "message", "finish_reason"})
+_COUNTS = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _DELTA = frozenset({"role", "content", "tool_calls", "function_call", *REASONING_FIELDS})
 
 
@@ -255,11 +256,9 @@ def read_usage(usage: dict[str, Any]) -> Usage:
     completion = _int(usage.get("completion_tokens"))
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    extra = {
-        name: value
-        for name, value in usage.items()
-        if value is not None and name not in ("prompt_tokens", "completion_tokens", "total_tokens")
-    }
+    extra: dict[str, Any] = {}
+    if not usage.keys() <= _COUNTS:
+        extra = {name: value for name, value in usage.items() if value is not None and name not in _COUNTS}
     total = _int(usage.get("total_tokens"))
     if total not in (0, prompt + completion):
         extra["total_tokens"] = total
