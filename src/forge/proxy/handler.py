@@ -6,8 +6,8 @@ The handler is a bare ASGI callable: a framework's request and response objects 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import TypeAlias, TypeVar, cast
 
 from forge.clients.transport import Incoming
@@ -189,22 +189,20 @@ class _Exchange:
 
     # -- the pass-through road ------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _forwarded(self) -> AsyncIterator[Incoming]:
+    async def _forwarded(self) -> AbstractAsyncContextManager[Incoming]:
         courier = self._service.courier
         asked = self._asked
         body = await self._service.forwarded_body(asked.request, asked.body, changed=asked.changed)
-        async with courier.send("POST", self._door.path, body=body, headers=asked.sent_headers) as answer:
-            yield answer
+        return courier.send("POST", self._door.path, body=body, headers=asked.sent_headers)
 
     async def _forward_whole(self, send: Send) -> None:
-        async with self._forwarded() as answer:
+        async with await self._forwarded() as answer:
             if answer.status >= 400:
                 raise await answer.error()
             await send_json(send, answer.status, await answer.read(), returned_headers(answer))
 
     async def _forward_stream(self, stream: EventStream) -> None:
-        async with self._forwarded() as answer:
+        async with await self._forwarded() as answer:
             if answer.status >= 400:
                 raise await answer.error()
             if answer.content_type == "text/event-stream":

@@ -41,6 +41,8 @@ class Healthy(Struct, frozen=True):
 def healthy(messages: Sequence[ChatMessage]) -> Healthy:
     """``messages`` in which each call has an id of its own, arguments that are JSON and, if anything follows, a result."""
     messages = tuple(messages)
+    if len(messages) <= _SHORTEST and not any(map(_calls_or_answers, messages)):
+        return Healthy(messages)
     known = _beginnings.find(messages)
     history = _History() if known is None else known.history.copy()
     done = 0 if known is None else len(known.messages)
@@ -52,6 +54,10 @@ def healthy(messages: Sequence[ChatMessage]) -> Healthy:
     if not history.changes:
         return Healthy(messages)
     return Healthy(tuple(history.messages), tuple(history.changes))
+
+
+def _calls_or_answers(message: ChatMessage) -> bool:
+    return any(isinstance(part, (Call, Result)) for part in message.parts)
 
 
 class _Open(Struct):
