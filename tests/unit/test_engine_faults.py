@@ -11,6 +11,7 @@ from servers.fuse import Fuse, Fused, FusedSchema
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
     GUARD_FAILED,
+    BlockDelta,
     CallDelta,
     CallReady,
     Delta,
@@ -22,7 +23,7 @@ from forge.core.events import (
     TextDelta,
     Usage,
 )
-from forge.core.request import ChatMessage, Request, Text, Tool
+from forge.core.request import ChatMessage, Protocol, Request, Text, Tool
 from forge.engine import Policy, Turn
 from forge.errors import MalformedOutputError, StreamError
 
@@ -235,3 +236,18 @@ def test_a_stream_that_breaks_after_a_fault_is_the_backends_failure() -> None:
 
     with pytest.raises(StreamError):
         turn.fail(StreamError("gone"))
+
+
+def test_a_fault_loses_no_part_that_only_the_backends_protocol_knows() -> None:
+    searched = BlockDelta({"type": "web_search_tool_result", "tool_use_id": "s"}, Protocol.ANTHROPIC)
+    deltas = [TextDelta("Found <"), searched, TextDelta("it."), Finish(reason="stop")]
+    struck = 0
+    for limit in range(1, 100):
+        fuse = Fuse(limit)
+        played = Played(fused_request(fuse, stream=True), deltas, Policy())
+        assert played.text == "Found <it."
+        assert [output for output in played.outputs if isinstance(output, BlockDelta)] == [searched]
+        if not fuse.struck:
+            break
+        struck += 1
+    assert struck

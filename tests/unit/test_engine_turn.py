@@ -964,6 +964,12 @@ def test_a_call_that_is_insisted_on_is_shown(retries: int) -> None:
     assert len(played.end.attempts) == retries + 1
 
 
+def test_a_call_that_may_not_be_made_is_shown_where_the_next_attempt_fails() -> None:
+    gone = StreamError("gone")
+    played = play(ask(NONE), [native("get_weather", "{}"), CALLS], gone)
+    assert (played.text, played.calls, played.end.reason) == ("get_weather({})", [], "stop")
+
+
 def test_a_dropped_call_is_on_record_and_its_answer_is_not_passed_on_whole() -> None:
     finish = Finish(reason="tool_calls", body=b"{}")
     played = play(ask(NONE), [TextDelta("Sunny."), native("get_weather", "{}"), finish])

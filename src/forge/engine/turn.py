@@ -168,7 +168,8 @@ class Turn:
                 return self._release.message(delta.arguments)
             return []
         if isinstance(delta, BlockDelta):
-            return self._segments(answer, answer.feed_block()) + self._release.block(delta)
+            before = self._segments(answer, answer.feed_block()) if self._plan.guards else []
+            return before + self._release.block(delta)
         assert isinstance(delta, Finish)
         answer.finish = delta
         if not self._plan.guards:
@@ -223,15 +224,11 @@ class Turn:
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
 
     def _reject(self, answer: Answer, verdict: Verdict) -> list[Output]:
-        return self._asked_again(answer, verdict) or self._give_up()
-
-    def _asked_again(self, answer: Answer, verdict: Verdict) -> list[Output]:
-        """The next attempt; nothing when there have been enough."""
         self._records.add(answer, verdict.reason, detail=verdict.detail, calls=verdict.calls)
         self._rejected_calls.append(verdict.calls)
         step = self._ladder.next(verdict)
         if step is None:
-            return []
+            return self._give_up()
         if step.correct:
             self._appended += correction_messages(answer, verdict, self._new_id)
         retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
@@ -251,7 +248,10 @@ class Turn:
             outputs = self._release.end(keep_text=False) + self._given_out(calls)
             called = any(isinstance(output, CallReady) for output in outputs)
             return [*outputs, self._finished(answer, "tool_calls" if called else "stop")]
-        outputs = self._release.fall_back("" if answer.constrained else answer.text)
+        text = "" if answer.constrained else answer.text
+        if self._plan.forbids_calls:
+            text = "\n".join(f"{call.name}({call.arguments})" for call in first.native_calls)
+        outputs = self._release.fall_back(text)
         chosen = first if first.text.strip() else answer
         reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
         return [*outputs, self._finished(chosen, reason)]
@@ -272,7 +272,9 @@ class Turn:
         if isinstance(delta, TextDelta) and (not answer.raw_text or answer.raw_text[-1] is not delta.text):
             answer.raw_text.append(delta.text)
         outputs = self._release.everything("" if self._is_muted(answer) else "".join(answer.raw_text))
-        if isinstance(delta, Finish):
+        if isinstance(delta, BlockDelta):
+            outputs += self._release.block(delta)
+        elif isinstance(delta, Finish):
             answer.finish = delta
             outputs += self._pass_on(answer)
         return outputs
@@ -298,17 +300,11 @@ class Turn:
         return [*outputs, self._finished(answer, reason, untouched=untouched)]
 
     def _without_calls(self, answer: Answer) -> list[Output]:
-        """End a turn in which no call may be made, although there were some: text counts, and calls are text at last."""
+        """End a turn in which no call may be made, although there were some: its text counts, if it has any."""
         if not "".join(answer.raw_text).strip():
-            again = self._asked_again(answer, self._plan.forbidden(answer))
-            if again:
-                return again
-            written = "\n".join(f"{call.name}({call.arguments})" for call in answer.native_calls)
-            outputs = self._release.text(TextDelta(written))
-        else:
-            outputs = []
+            return self._reject(answer, self._plan.forbidden(answer))
         self._records.add(answer, "calls_dropped", detail=self._plan.forbidden(answer).detail)
-        outputs += self._release.end(keep_text=True)
+        outputs = self._release.end(keep_text=True)
         return [*outputs, self._finished(answer, finish_reason(answer, ()))]
 
     def _is_muted(self, answer: Answer) -> bool:
