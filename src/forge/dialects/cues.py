@@ -8,7 +8,7 @@ or a code block, and only if the speaker announces no action of its own ("I will
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
 _STRONG = (
@@ -106,6 +106,10 @@ _OWN = (
 _SENTENCE = re.compile(r"[.!?](?:[\"')\]]*)(?=\s|\Z)|[。！？]|\n\s*\n")
 
 
+_LONGEST = 300
+"""Characters of a sentence that are looked at."""
+
+
 @cache
 def _cue(pattern: str) -> re.Pattern[str]:
     """For text in lower case: with IGNORECASE no alternative is passed over by its first letter."""
@@ -113,15 +117,16 @@ def _cue(pattern: str) -> re.Pattern[str]:
 
 
 def last_sentence(text: str) -> str:
-    """The sentence with which ``text`` ends, white space around it included or not."""
+    """The sentence with which ``text`` ends, white space around it included or not; at most its last two lines."""
     text = text.rstrip()
-    start = 0
-    for match in _SENTENCE.finditer(text):
+    start = max(text.rfind("\n", 0, max(text.rfind("\n"), 0)) + 1, len(text) - _LONGEST)
+    for match in _SENTENCE.finditer(text, start):
         if match.end() < len(text):
             start = match.end()
-    return text[start:]
+    return text[start:].lstrip("\n")
 
 
+@lru_cache(maxsize=128)
 def speaks_of_example(sentence: str, *, written_out: bool = False) -> bool:
     """Whether ``sentence`` says that the call behind it is not made; ``written_out`` as in the module's text."""
     sentence = sentence.lower()

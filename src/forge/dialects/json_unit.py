@@ -46,8 +46,11 @@ def json_unit(cur: Cursor, marks: Literals | None = None, *, stop_at_tags: bool 
         cur.pos = base + whole[1]
         return JsonUnit("read", whole[0])
 
+    # A value that is valid as it stands ends nowhere in what has arrived so far.
+    seen = base + len(text) if text[start - base : start - base + 1] in ("{", "[") else start
+
     def attempt(stop: int, lexer: JsonLexer | None, explicit: bool) -> JsonUnit | None:
-        return _attempt(cur, start, stop, lexer, explicit=explicit)
+        return _attempt(cur, start, stop, lexer, explicit=explicit, broken=stop <= seen)
 
     unit = yield from delimited(cur, attempt, marks, stop_at_tags=stop_at_tags)
     if isinstance(unit, JsonUnit):
@@ -56,13 +59,13 @@ def json_unit(cur: Cursor, marks: Literals | None = None, *, stop_at_tags: bool 
 
 
 def _attempt(
-    cur: Cursor, start: int, stop: int, lexer: JsonLexer | None = None, *, explicit: bool = True
+    cur: Cursor, start: int, stop: int, lexer: JsonLexer | None, *, explicit: bool, broken: bool
 ) -> JsonUnit | None:
     """Read the text from ``start`` to ``stop``; at a mark or at the end also with the missing closers added."""
     text = cur.tape.slice(start, stop)
     if lexer is not None and lexer.in_string and not _may_end(text):
         return None
-    reading = read_json(text, 0, keys=cur.tools.keys)
+    reading = read_json(text, 0, keys=cur.tools.keys, broken=broken)
     if reading.complete and reading.end and (reading.closed or lexer is not None):
         if explicit:
             if not text[reading.end :].strip(_SPARE):

@@ -46,6 +46,9 @@ def _read(cur: Candidate) -> Generator[None, None, bool]:
             cur.pos = gap
             return cur.anything
         yield from _call(cur, start)
+        if cur.hopeless:
+            yield from cur.until(_BLOCK_END)
+            return True
         cur.flush()
 
 

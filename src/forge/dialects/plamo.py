@@ -44,6 +44,9 @@ def _read(cur: Candidate) -> Generator[None, None, bool]:
             cur.pos = gap
             return cur.anything
         yield from _call(cur, start)
+        if cur.hopeless:
+            yield from cur.until(_ENDS)
+            return True
         cur.flush()
 
 

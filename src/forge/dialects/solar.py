@@ -28,6 +28,9 @@ def _read(cur: Candidate) -> Generator[None, None, bool]:
             return cur.anything
         if not (yield from _call(cur, start)):
             return cur.anything
+        if cur.hopeless:
+            yield from cur.until(_END)
+            return True
         cur.flush()
 
 

@@ -44,13 +44,18 @@ def _too_deep(text: str, start: int, end: int, value: object) -> bool:
     return opened > MAX_DEPTH and _depth(value) > MAX_DEPTH
 
 
-def read_json(text: str, pos: int = 0, *, keys: frozenset[str] = frozenset()) -> Reading:
+def read_json(
+    text: str, pos: int = 0, *, keys: frozenset[str] = frozenset(), broken: bool = False
+) -> Reading:
     """Read the JSON value that begins at ``pos`` (white space and comments before it are skipped).
 
     ``keys`` are the names that members may have (a tool's parameters): they decide where a string with
     unescaped inner quotes ends. Nothing is raised; see :class:`Reading` for what the result says. A value that
-    is cut off is never completed, and a number at the very end of the text counts as cut off.
+    is cut off is never completed, and a number at the very end of the text counts as cut off. ``broken`` says that the
+    value is known not to be valid JSON as it stands.
     """
+    if broken:
+        return TolerantReader(text, pos, keys).run()
     start = len(text) - len(text[pos:].lstrip()) if pos < len(text) and text[pos].isspace() else pos
     try:
         value, end = _scan(text, start)
