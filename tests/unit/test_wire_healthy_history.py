@@ -12,7 +12,7 @@ from msgspec import structs
 
 from forge.core.request import ChatMessage
 from forge.wire import anthropic
-from forge.wire.healthy_history import NO_RESULT, Beginnings, _History, healthy
+from forge.wire.healthy_history import NO_RESULT, healthy
 from forge.wire.openai import decode_request, encode_messages
 
 
@@ -332,25 +332,3 @@ def test_what_was_put_right_before_is_not_done_again() -> None:
 
     assert second.messages[1] is first.messages[1]
     assert second.changes == first.changes == ("arguments_repaired",)
-
-
-def test_beginnings_are_few_and_small() -> None:
-    beginnings = Beginnings()
-    seen = [read([USER, SAID] * 5) for _ in range(100)]
-    for messages in seen:
-        beginnings.remember(None, messages, _History())
-    known = [messages for messages in seen if beginnings.find(messages) is not None]
-    assert 0 < len(known) < 100
-    assert known[-1] is seen[-1]
-
-    long = read([USER, {"role": "user", "content": "x" * 1_500_000}] * 5)
-    beginnings.remember(None, long, _History())
-    assert beginnings.find(long) is None
-
-
-def test_equal_messages_that_are_others_are_not_taken_for_the_same() -> None:
-    beginnings = Beginnings()
-    messages = read([USER, SAID] * 5)
-    beginnings.remember(None, messages, _History())
-    assert beginnings.find((*messages, *messages)) is not None
-    assert beginnings.find(tuple(structs.replace(message) for message in messages)) is None

@@ -232,3 +232,14 @@ def test_a_call_with_null_arguments_gets_an_object():
     sent = encoded(request_of(messages=[{"role": "assistant", "content": None, "tool_calls": calls}]))
 
     assert sent["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_a_conversation_that_grows_is_encoded_as_one_that_was_never_seen():
+    broken = history('{"city": "Par')
+    body = json.dumps({"messages": [{"role": "user", "content": "x" * 5000}, *broken * 6]}).encode()
+    messages = (*decode_request(body).messages, USER, message(Call("c", "f", "{}")))
+    branch = (*messages[:12], USER)
+
+    for grown in [*(messages[:n] for n in range(len(messages) + 1)), branch, messages]:
+        unseen = tuple(structs.replace(one) for one in grown)
+        assert encode_request(Request(messages=grown)) == encode_request(Request(messages=unseen))

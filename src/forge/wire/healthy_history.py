@@ -7,22 +7,16 @@ longer one only adds to a shorter one. A history without faults comes back as th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, takewhile
-from operator import is_
 
 from msgspec import Struct, structs
 
 from forge.core.request import Call, ChatMessage, Opaque, Part, Result, Text
 from forge.schema.names import without_tokens
 from forge.wire.arguments import UNREADABLE, sound_arguments
+from forge.wire.beginnings import SHORTEST, Beginnings
 from forge.wire.call_ids import CallIds
 from forge.wire.json_text import is_json, loads
 from forge.wire.raw_edit import with_parts
-
-_SHORTEST = 8
-"""Messages. A shorter beginning is read as fast as it is found."""
-_MOST = 64
-_MOST_BYTES = 4 * 1024 * 1024
 
 NO_RESULT = "This call was not run: there is no result."
 
@@ -41,15 +35,15 @@ class Healthy(Struct, frozen=True):
 def healthy(messages: Sequence[ChatMessage]) -> Healthy:
     """``messages`` in which each call has an id of its own, arguments that are JSON and, if anything follows, a result."""
     messages = tuple(messages)
-    if len(messages) <= _SHORTEST and not any(map(_calls_or_answers, messages)):
+    if len(messages) <= SHORTEST and not any(map(_calls_or_answers, messages)):
         return Healthy(messages)
     known = _beginnings.find(messages)
-    history = _History() if known is None else known.history.copy()
+    history = _History() if known is None else known.state.copy()
     done = 0 if known is None else len(known.messages)
     if len(messages) > done:
         for message in messages[done:-1]:
             history.add(message)
-        _beginnings.remember(known, messages[:-1], history)
+        _beginnings.remember(known, messages[:-1], history.copy)
         history.add(messages[-1])
     if not history.changes:
         return Healthy(messages)
@@ -199,56 +193,4 @@ def _foreign_ids(message: ChatMessage) -> Iterator[str]:
             yield value["id"]
 
 
-class _Beginning(Struct, frozen=True):
-    """All messages of a history but the last, which some clients write anew, and where reading them has led."""
-
-    messages: tuple[ChatMessage, ...]
-    history: _History
-    size: int
-
-    def begins(self, messages: tuple[ChatMessage, ...]) -> bool:
-        """Whether ``messages`` begins with these very objects: comparing their content costs what it would save."""
-        count = len(self.messages)
-        return (
-            count <= len(messages)
-            and self.messages[-1] is messages[count - 1]
-            and all(map(is_, self.messages, messages))
-        )
-
-
-class Beginnings:
-    """Beginnings of the histories that were last seen: a client sends all of its history with each request.
-
-    Bounded in number and size. May be used by several threads: its state is one tuple, replaced as a whole.
-    """
-
-    def __init__(self) -> None:
-        self._known: tuple[_Beginning, ...] = ()
-
-    def find(self, messages: tuple[ChatMessage, ...]) -> _Beginning | None:
-        """The longest known beginning of ``messages``."""
-        found = (known for known in self._known if known.begins(messages))
-        return max(found, key=lambda known: len(known.messages), default=None)
-
-    def remember(
-        self, known: _Beginning | None, messages: tuple[ChatMessage, ...], history: _History
-    ) -> None:
-        """Keep ``messages``, whose reading has led to ``history``, in place of the beginning that is ``known`` of them."""
-        done = 0 if known is None else len(known.messages)
-        size = sum(len(message.raw or b"") for message in messages[done:]) + (
-            0 if known is None else known.size
-        )
-        if len(messages) < _SHORTEST or size > _MOST_BYTES:
-            return
-        newest = (
-            known
-            if known is not None and done == len(messages)
-            else _Beginning(messages, history.copy(), size)
-        )
-        kept = [newest, *(one for one in self._known if one is not known)][:_MOST]
-        sizes = accumulate(one.size for one in kept)
-        within = takewhile(lambda total: total <= _MOST_BYTES, sizes)
-        self._known = tuple(one for one, _ in zip(kept, within, strict=False))
-
-
-_beginnings = Beginnings()
+_beginnings: Beginnings[_History] = Beginnings()

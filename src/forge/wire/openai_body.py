@@ -28,6 +28,7 @@ from forge.core.request import (
 )
 from forge.errors import RequestError
 from forge.wire.arguments import sound_arguments
+from forge.wire.beginnings import Beginnings
 from forge.wire.json_text import dumps, is_json
 
 _OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stream_options"})
@@ -118,13 +119,25 @@ def encode_tool(tool: Tool) -> bytes | Raw:
 
 def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes | Raw]:
     """Wire messages, those that need no change as they came. Each depends on its own message alone, so a longer history only adds to a shorter one."""
-    encoded: list[bytes | Raw] = []
-    for message in messages:
-        if message.raw is None or message.protocol is not Protocol.OPENAI:
-            encoded.extend(_built(message))
-        else:
-            encoded.append(message.raw if _sound(message, message.raw) else _with_sound_calls(message.raw))
+    messages = tuple(messages)
+    known = _beginnings.find(messages)
+    encoded: list[bytes | Raw] = [] if known is None else known.state.copy()
+    done = 0 if known is None else len(known.messages)
+    if len(messages) > done:
+        for message in messages[done:-1]:
+            encoded += _encoded(message)
+        _beginnings.remember(known, messages[:-1], encoded.copy)
+        encoded += _encoded(messages[-1])
     return encoded
+
+
+def _encoded(message: ChatMessage) -> Iterable[bytes | Raw]:
+    if message.raw is None or message.protocol is not Protocol.OPENAI:
+        return _built(message)
+    return (message.raw if _sound(message, message.raw) else _with_sound_calls(message.raw),)
+
+
+_beginnings: Beginnings[list[bytes | Raw]] = Beginnings()
 
 
 def mended_messages(messages: Iterable[ChatMessage], *, always: bool = False) -> bytes | None:
