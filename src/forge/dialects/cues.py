@@ -34,7 +34,7 @@ _STRONG = (
 )
 """The text shows, quotes or reports a call."""
 _WEAK = (
-    rf"\b(?:would (?:\w+ )?(?:have|be|look|{_DO}|never|not)\b|you['’]d\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
+    rf"\b(?:would (?:\w+ )?(?:have|be|look|{_DO}|never|not)\b|you['’]d\b|i['’]d (?:then |just |simply )?{_DO}\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
     rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should (?:not|never)|shouldn['’]t|must not|do not|don['’]t|did not"
     rf"|didn['’]t|never|not going to|refus\w+ to|declin\w+ to) (?:\w+ ){{0,2}}?{_DO}(?:ning|ing|ting)?\b"
     rf"|(?:you|users?|one|agents?|models?|people|clients?|they|developers?) (?:can|could|may|might|would|should|must|need to|have to)"
@@ -44,7 +44,7 @@ _WEAK = (
     r" (?:says?|said|contains?|shows?|quotes?|mentions?|suggests?|recommends?)\b"
     r"|in the (?:\w+ )?(?:logs?|docs|readme|tests?|trace|transcript|documentation|manual|changelog) (?:i|we|you) (?:can )?(?:see|find|found|saw)\b"
     r"|(?:models?|agents?|clients?|servers?|they|people) (?:\w+ )?(?:write|emit|send|print|produce|generate|use)s?\b"
-    r"|if (?:you|we|they) (?:had|wanted|were|would|ever|need)\b|if i (?:had|were)\b|(?:should|shall|may|can) i\b"
+    r"|if (?:you|we|they) (?:had|wanted|were|would|ever|need)\b|if i (?:had|were|may|can|could|should)\b|(?:should|shall|may|can) i\b"
     r"|(?:do you want|would you like|want) (?:me )?to\b|imagin\w+|suppose\b|pretend\b)"
 )
 """The text speaks about what is not done, unless it goes on to say what is (:data:`_ANNOUNCED`)."""
@@ -73,16 +73,21 @@ _FORM = (
 """What a text is called as a text."""
 _PRESENTING = (
     rf"(?:{_FORM}"
-    r"|\b(?:the following|this|these|below|instead)\W*\Z"
+    r"|\b(?:the following|(?:this|these)(?: \w+)?|below|instead)\W*\Z"
     r"|\b(?:says?|said|writes?|wrote|prints?|printed|returns?|returned|replie[sd]|answer(?:s|ed)|gives?|gave|shows?|showed|reads"
     r"|contain(?:s|ed)|emit(?:s|ted)?|produce[sd]?|logged|sends?|expects?|allows?|accepts?|forwards?|sent|received|becomes?|became|got)(?: \w+){0,2}\W*\Z"
-    r"|\b(?:with|as|like|to|is|are|was|were|be)\W*\Z"
+    r"|\b(?:with|as|like|to|is|are|was|were|be|been)\W*\Z"
     r"|\A\W*(?:this|that|it) (?:is|was) (?:\w+ ){0,2}\w+\W*\Z"
     r"|\b(?:must|should|can|could|may|might|would|cannot) (?:\w+ ){0,3}\w+\W*\Z"
     r"|\byou (?!asked|wanted|requested|mentioned|gave|need|want|said)(?:\w+ )+)"
 )
-_RUNNING_ON = r"\b(?:with|as|like|to|by|is|are|be)\Z"
+_RUNNING_ON = r"\b(?:with|as|like|to|by|is|are|be|been|expects?|returns?|generates?|emits?|sends?|produces?|prints?|says?|writes?)\Z"
 """The sentence goes on in the text behind it."""
+_HEADING = (
+    r"\A\W*(?:#|\*\*|__)\W*(?:\w+ )?(?:examples?|usage|requests?|responses?|syntax|format|inputs?|outputs?|samples?|templates?|reference"
+    r"|demo)(?: \d+)?\W*\Z"
+)
+"""The heading of a section that shows how something is written."""
 _TOLD = (
     r"\bplease (?!wait|hold|stand|bear|be )|\A\W*(?:put|paste|copy|replace|type|insert|compare|consider|note|see)\b"
     r"|(?:\A\W*|, |then )(?:(?:send|post|submit|pass|try|use|write|enter|add)|(?:run|call|execute|invoke) (?:this|the following|it))"
@@ -98,7 +103,7 @@ _OWN = (
     r"\b(?:i|i['’]\w+|we|we['’]\w+|let['’]s|my|me)\b(?! would| could)"
     r"|(?:\A\W*|[,;:–—-] ?|\b(?:so|and|now|then|okay|ok) )(?!following|string|thing|during|regarding|concerning|according|missing)[a-z]{2,}ing\b"
     r"|\b(?:next|step|tool)\b[^,;]* (?:is|are)\W*\Z|\A\W*(?:first|then|next|now|finally|also|and|step \d+)\b"
-    r"|\bhere(?:['’]s| is| are) (?:the|my|an?) (?:\w+ )?(?:(?:function|tool|api) calls?\b|calls?\W*\Z)"
+    r"|\bhere(?:['’]s| is| are) (?:the|my|an?) (?:json (?:for|of) (?:the|my|an?) )?(?:\w+ )?(?:(?:function|tool|api) calls?\b|calls?\W*\Z)"
     r"|\A\W*(?:the )?(?:function |tool |api )?(?:calls?|output|response|reply|json|request|command)(?: \d+)?\W*\Z"
 )
 """The speaker says what it does itself, or names no more than the act."""
@@ -143,6 +148,8 @@ def speaks_of_example(sentence: str, *, written_out: bool = False) -> bool:
 
 def _presents(sentence: str) -> bool:
     """Whether a sentence that ends in a colon, or in the middle, presents a text rather than announcing an action."""
+    if _cue(_HEADING).search(sentence):
+        return True
     if sentence[-1:] not in (":", "：") and not _cue(_RUNNING_ON).search(sentence):
         return False
     if _cue(_TOLD).search(sentence):
