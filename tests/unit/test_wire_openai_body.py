@@ -237,7 +237,11 @@ def test_a_call_with_null_arguments_gets_an_object():
 def test_a_conversation_that_grows_is_encoded_as_one_that_was_never_seen():
     broken = history('{"city": "Par')
     body = json.dumps({"messages": [{"role": "user", "content": "x" * 5000}, *broken * 6]}).encode()
-    messages = (*decode_request(body).messages, USER, message(Call("c", "f", "{}")))
+    messages = (
+        *decode_request(body).messages,
+        USER,
+        ChatMessage(role="assistant", parts=(Call("c", "f", "{}"),)),
+    )
     branch = (*messages[:12], USER)
 
     for grown in [*(messages[:n] for n in range(len(messages) + 1)), branch, messages]:
