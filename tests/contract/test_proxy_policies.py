@@ -138,8 +138,6 @@ CASES = [
         Case({"reasoning_replay": "none"}, [thinking], text="I look.", calls=[CALL]), id="replay-none"
     ),
 ]
-# Every way to say it, and both kinds of answer; not each with each, which would only take longer.
-SAID = pytest.mark.parametrize(("way", "streamed"), [("flag", False), ("header", True), ("body", False)])
 WAYS = pytest.mark.parametrize("way", ["flag", "header", "body"])
 
 
@@ -156,10 +154,11 @@ def _header(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@SAID
+@STREAMED
 @pytest.mark.parametrize("case", CASES)
-async def test_each_policy_holds_whoever_says_it(case, way, streamed):
-    settings, headers, body = ask(way, case.said, chat(stream=streamed))
+async def test_each_flag_holds(case, streamed):
+    """That headers and bodies say the same, through every door: ``test_proxy_policy_doors.py``."""
+    settings, headers, body = ask("flag", case.said, chat(stream=streamed))
     async with Setup([answer(streamed=streamed) for answer in case.answers], **settings) as s:
         status, _, answered = await s.client.post(body, headers=headers)
 
@@ -189,10 +188,10 @@ def looked(times):
     return messages
 
 
-@SAID
+@STREAMED
 @pytest.mark.parametrize(("limit", "attempts"), [(2, 2), (4, 1), (0, 1)])
-async def test_a_call_that_goes_round_in_circles_is_corrected(limit, attempts, way, streamed):
-    settings, headers, body = ask(way, {"loop_limit": limit}, chat(messages=looked(3), stream=streamed))
+async def test_a_call_that_goes_round_in_circles_is_corrected(limit, attempts, streamed):
+    settings, headers, body = ask("flag", {"loop_limit": limit}, chat(messages=looked(3), stream=streamed))
     async with Setup([good(streamed=streamed), plain(streamed=streamed)], **settings) as s:
         _, _, answered = await s.client.post(body, headers=headers)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from servers import proxied
-from servers.proxied import Setup
+from servers.proxied import Setup, Shared
 from servers.scripted import (
     Script,
     chunk,
@@ -147,6 +147,12 @@ def _events(data):
     return [json.loads(line[6:]) for line in data.decode().split("\n") if line.startswith("data: {")]
 
 
+@pytest.fixture(scope="module")
+async def shared(anyio_backend):
+    async with Setup() as setup:
+        yield Shared(setup)
+
+
 DOORS = {"chat": Chat(), "messages": Messages(), "responses": Responses()}
 EVERY = pytest.mark.parametrize("name", DOORS)
 # Both kinds of answer and both ways to say it, not each with each.
@@ -190,15 +196,15 @@ def respond(**_):
 SUNNY = ("It is sunny.", [])
 CALLED = ("", [CALL])
 CASES = [
-    pytest.param({}, [plain], SUNNY, id="text-is-an-answer"),
-    pytest.param({"text_policy": "nudge"}, [plain, good], CALLED, id="text-policy"),
-    pytest.param({"inject_respond_tool": True}, [plain, respond], SUNNY, id="inject-respond-tool"),
-    pytest.param({"max_retries": 0, "text_policy": "nudge"}, [plain], SUNNY, id="max-retries"),
-    pytest.param({"max_tool_errors": 0}, [bad], ("", [("get_weather", {"town": 1})]), id="max-tool-errors"),
-    pytest.param({"max_tool_errors": 1}, [bad, good], CALLED, id="one-tool-error"),
-    pytest.param({}, [written], CALLED, id="rescue"),
-    pytest.param({"rescue": False}, [written], ("<tool_call>", []), id="no-rescue"),
-    pytest.param({"workflow": {"required_steps": ["get_weather"]}}, [plain, good], CALLED, id="workflow"),
+    pytest.param(({}, [plain], SUNNY), id="text-is-an-answer"),
+    pytest.param(({"text_policy": "nudge"}, [plain, good], CALLED), id="text-policy"),
+    pytest.param(({"inject_respond_tool": True}, [plain, respond], SUNNY), id="inject-respond-tool"),
+    pytest.param(({"max_retries": 0, "text_policy": "nudge"}, [plain], SUNNY), id="max-retries"),
+    pytest.param(({"max_tool_errors": 0}, [bad], ("", [("get_weather", {"town": 1})])), id="max-tool-errors"),
+    pytest.param(({"max_tool_errors": 1}, [bad, good], CALLED), id="one-tool-error"),
+    pytest.param(({}, [written], CALLED), id="rescue"),
+    pytest.param(({"rescue": False}, [written], ("<tool_call>", [])), id="no-rescue"),
+    pytest.param(({"workflow": {"required_steps": ["get_weather"]}}, [plain, good], CALLED), id="workflow"),
 ]
 
 
@@ -212,13 +218,14 @@ def ask(way, said, body):
 
 @EVERY
 @SAID
-@pytest.mark.parametrize(("said", "answers", "expected"), CASES)
-async def test_each_policy_holds_through_each_door(name, said, answers, expected, way, streamed):
+@pytest.mark.parametrize("case", CASES)
+async def test_each_policy_holds_through_each_door(shared, name, case, way, streamed):
+    said, answers, expected = case
     door = DOORS[name]
     way = "body" if "workflow" in said else way
     headers, body = ask(way, said, door.body(tools=door.tools(), stream=streamed))
-    async with Setup([answer(streamed=streamed) for answer in answers]) as s:
-        status, _, data = await s.client.post(body, path=door.path, headers=headers)
+    s = shared.answering([answer(streamed=streamed) for answer in answers])
+    status, _, data = await s.client.post(body, path=door.path, headers=headers)
 
     assert status == 200, data
     text, made, _ = door.read(data, streamed=streamed)
@@ -230,24 +237,24 @@ async def test_each_policy_holds_through_each_door(name, said, answers, expected
 @EVERY
 @SAID
 @pytest.mark.parametrize(("replay", "thought"), [("full", "hm"), ("none", None)])
-async def test_thinking_passes_as_it_may_through_each_door(name, replay, thought, way, streamed):
+async def test_thinking_passes_as_it_may_through_each_door(shared, name, replay, thought, way, streamed):
     door = DOORS[name]
     headers, body = ask(way, {"reasoning_replay": replay}, door.body(tools=door.tools(), stream=streamed))
-    async with Setup([thinks(streamed=streamed)]) as s:
-        _, _, data = await s.client.post(body, path=door.path, headers=headers)
+    s = shared.answering([thinks(streamed=streamed)])
+    _, _, data = await s.client.post(body, path=door.path, headers=headers)
     assert door.read(data, streamed=streamed) == ("It is sunny.", [], thought)
 
 
 @EVERY
 @SAID
 @pytest.mark.parametrize("limit", [3, 0])
-async def test_circles_are_broken_through_each_door(name, limit, way, streamed):
+async def test_circles_are_broken_through_each_door(shared, name, limit, way, streamed):
     door = DOORS[name]
     history = [message for number in range(3) for message in door.looked(number)]
     given = door.body(history=history, tools=door.tools(), stream=streamed)
     headers, body = ask(way, {"loop_limit": limit}, given)
-    async with Setup([good(streamed=streamed), plain(streamed=streamed)]) as s:
-        _, _, data = await s.client.post(body, path=door.path, headers=headers)
+    s = shared.answering([good(streamed=streamed), plain(streamed=streamed)])
+    _, _, data = await s.client.post(body, path=door.path, headers=headers)
 
     assert door.read(data, streamed=streamed)[:2] == (SUNNY if limit else CALLED)
     if limit:
@@ -266,11 +273,11 @@ async def test_steps_that_are_done_are_seen_through_each_door(name):
 
 @EVERY
 @pytest.mark.parametrize("way", ["header", "body"])
-async def test_a_policy_that_cannot_be_is_refused_in_each_doors_words(name, way):
+async def test_a_policy_that_cannot_be_is_refused_in_each_doors_words(shared, name, way):
     door = DOORS[name]
     headers, body = ask(way, {"max_retries": 99}, door.body(tools=door.tools()))
-    async with Setup() as s:
-        status, _, data = await s.client.post(body, path=door.path, headers=headers)
+    s = shared.answering([])
+    status, _, data = await s.client.post(body, path=door.path, headers=headers)
     assert status == 400
     assert ("forge.max_retries" if way == "body" else "X-Forge-Max-Retries") in door.refusal(data)
     assert s.backend.chats == []

@@ -87,3 +87,17 @@ class Setup:
         await self.client.__aexit__()
         await self._proxy.__aexit__(*exc)
         await self.backend.__aexit__(*exc)
+
+
+class Shared:
+    """One setup for the tests of a module, since starting and ending a proxy takes longer than most of them."""
+
+    def __init__(self, setup):
+        self.backend = setup.backend
+        self.client = setup.client
+
+    def answering(self, scripts):
+        """The same setup with these answers to come, and none of the requests that came before."""
+        self.backend.scripts = list(scripts)
+        self.backend.requests.clear()
+        return self
