@@ -117,9 +117,16 @@ class _Exchange:
 
     async def stream(self, receive: Receive, send: Send) -> None:
         """Answer with an event stream."""
-        seconds = self._service.settings.limits.heartbeat_seconds
         if not self._forwards:
             self._reply = self._door.reply(self._request, self)
+        try:
+            await self._streamed(receive, send)
+        finally:
+            # The two know one another, and all that a turn holds would wait for the garbage collector.
+            self._reply = None
+
+    async def _streamed(self, receive: Receive, send: Send) -> None:
+        seconds = self._service.settings.limits.heartbeat_seconds
         async with (
             EventStream(send, seconds, self._beat) as stream,
             cancelled_with_client(receive, stream.nudge),

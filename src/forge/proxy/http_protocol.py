@@ -108,8 +108,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers with the connection, and tell whoever answers on it."""
         self._disarm_head_timer()
+        self._unset_keepalive_if_required()  # uvicorn leaves it after a reset, and all that hangs on it
         if self._half_closed is not None:
             self._half_closed.stop()
+            self._half_closed = None  # it knows us, and would keep all of this for the garbage collector
         answering = self._answering
         super().connection_lost(exc)
         if answering is not None and answering is not self.cycle and not answering.response_complete:
