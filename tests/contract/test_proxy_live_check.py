@@ -76,6 +76,16 @@ async def test_how_it_streams(script, state):
     assert by_name["streaming"].state == state
 
 
+async def test_a_server_of_many_models_is_asked_for_one_of_them():
+    models = {"object": "list", "data": [{"id": "first"}, {"id": "second"}]}
+    pages = {"/v1/models": Script([json.dumps(models).encode()])}
+    async with ScriptedServer([WORDS, CALL], pages=pages) as server:
+        findings = await findings_of(Settings(backend_url=server.url, **QUIET))
+    assert [chat.json["model"] for chat in server.chats] == ["first", "first"]
+    [model] = [each.found for each in findings if each.about == "model"]
+    assert "2" in model
+
+
 async def test_a_server_of_which_nothing_is_known():
     by_name, _ = await found([WORDS, CALL], props={})
     assert {by_name[name].state for name in ("context", "constrained decoding")} <= {"weak", "ok"}

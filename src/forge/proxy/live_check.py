@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -13,6 +13,7 @@ from typing import Final, cast
 import msgspec
 
 from forge.clients.backend import Backend
+from forge.clients.model_catalog import read_catalog
 from forge.core.calls import ToolCall
 from forge.core.capabilities import Capabilities
 from forge.core.events import CallDelta, Delta, Finish, ReasoningDelta, Started, TextDelta
@@ -20,6 +21,7 @@ from forge.core.request import ChatMessage, Request, Text, Tool
 from forge.dialects import parse_tool_calls
 from forge.errors import ForgeError
 from forge.proxy.check_report import Finding
+from forge.proxy.courier import Courier
 from forge.proxy.lifecycle import loop_factory, why
 from forge.proxy.runtime import Runtime
 from forge.proxy.server import BindError
@@ -34,7 +36,7 @@ _TOOL: Final = Tool(
         "required": ["city"],
     },
 )
-_MOST_TOKENS: Final = msgspec.Raw(b"1024")  # room for a model that thinks first
+_MOST_TOKENS: Final = msgspec.Raw(b"512")  # room for a model that thinks first
 
 
 @dataclass(slots=True)
@@ -91,31 +93,33 @@ async def findings_of(settings: Settings) -> list[Finding]:
     try:
         await runtime.open(require_backend=True)
         found = [Finding("reachable", "ok", f"{runtime.backend_url} answers after {_since(began)}")]
-        return found + await examine_backend(runtime.backend, settings)
+        return found + await examine_backend(runtime.backend, settings, await _listed(runtime.courier))
     except (ForgeError, BindError) as error:
         return [Finding("reachable", "error", why(error, settings.kind))]
     finally:
         await runtime.aclose()
 
 
-async def examine_backend(backend: Backend, settings: Settings) -> list[Finding]:
-    """What a backend that answers can do."""
+async def examine_backend(backend: Backend, settings: Settings, listed: Sequence[str] = ()) -> list[Finding]:
+    """What a backend that answers can do; ``listed`` are the models that it names."""
     try:
         known = await backend.capabilities()
     except (ForgeError, TimeoutError) as error:
         return [Finding("model", "error", why(error, settings.kind))]
     findings = [_context(known)]
+    # A server of many models must be told which; whoever checks it need not have thought of that.
+    model = settings.model or known.model or next(iter(listed), None)
     try:
-        words = await ask(backend, "Count from one to five, in words.", settings)
-        findings.insert(0, _model(known, words, settings))
+        words = await ask(backend, "Count from one to five, in words.", model)
+        findings.insert(0, _model(known, words, settings, listed))
         findings.append(_streaming(words))
-        call = await ask(backend, "What is the weather in Paris? Use the tool.", settings, _TOOL)
+        call = await ask(backend, "What is the weather in Paris? Use the tool.", model, _TOOL)
     except (ForgeError, TimeoutError) as error:
         return [*findings, Finding("answer", "error", why(error, settings.kind))]
     return [*findings, _tools(call, settings), _shaping(known, settings), _choice(known, settings)]
 
 
-async def ask(backend: Backend, question: str, settings: Settings, *tools: Tool) -> Answer:
+async def ask(backend: Backend, question: str, model: str | None, *tools: Tool) -> Answer:
     """Send one streamed request past all guards.
 
     Raises:
@@ -124,7 +128,7 @@ async def ask(backend: Backend, question: str, settings: Settings, *tools: Tool)
     request = Request(
         messages=(ChatMessage(role="user", parts=(Text(question),)),),
         tools=tools,
-        model=settings.model,
+        model=model,
         stream=True,
         options={"max_tokens": _MOST_TOKENS, "temperature": msgspec.Raw(b"0")},
     )
@@ -134,6 +138,16 @@ async def ask(backend: Backend, question: str, settings: Settings, *tools: Tool)
             answer.take(delta, time.monotonic() - began)
     answer.seconds = time.monotonic() - began
     return answer
+
+
+async def _listed(courier: Courier) -> list[str]:
+    """The models that the backend names; none where it has no list, or does not show it."""
+    try:
+        async with courier.send("GET", "/v1/models", headers={}) as answer:
+            body = await answer.read()
+            return [each.id for each in read_catalog(body)] if answer.status == 200 else []
+    except (ForgeError, TimeoutError):
+        return []
 
 
 @asynccontextmanager
@@ -147,20 +161,24 @@ def _since(began: float) -> str:
     return f"{time.monotonic() - began:.2f} s"
 
 
-def _model(known: Capabilities, answer: Answer, settings: Settings) -> Finding:
-    name = known.model or answer.model or settings.model
+def _model(known: Capabilities, answer: Answer, settings: Settings, listed: Sequence[str]) -> Finding:
+    name = settings.model or known.model or answer.model
     thinks = "; it thinks before it answers" if answer.reasoning or known.thinks else ""
+    others = f" (of {len(listed)} that the backend lists)" if len(listed) > 1 else ""
     if name is None:
         return Finding(
             "model", "weak", "the backend does not name it", "passes on the name that a request gives"
         )
-    return Finding("model", "ok", f"{name}{thinks}")
+    return Finding("model", "ok", f"{name}{others}{thinks}")
 
 
 def _context(known: Capabilities) -> Finding:
     if known.context_length is None:
         return Finding(
-            "context", "weak", "the backend does not say how long it is", "/forge/usage stays empty"
+            "context",
+            "weak",
+            "the backend does not say how long it is",
+            "/forge/usage stays empty, unless --budget-tokens says it",
         )
     return Finding("context", "ok", f"{known.context_length:,} tokens for one request")
 

@@ -82,6 +82,12 @@ class Runtime:
         return self._service.backend
 
     @property
+    def courier(self) -> Courier:
+        """The road past the client, for what is passed on; there once ``open`` got that far."""
+        assert self._service is not None, "open() comes first"
+        return self._service.courier
+
+    @property
     def backend_url(self) -> str:
         """The backend's root, without credentials."""
         return self._service.courier.shown_url if self._service is not None else ""
