@@ -1,6 +1,7 @@
 """What a proxy does with more requests than its backend should get, with clients that leave, and at its own end."""
 
 import asyncio
+import gc
 import json
 from contextlib import asynccontextmanager
 
@@ -234,3 +235,31 @@ async def test_a_proxy_that_is_its_own_backend_says_so():
         for url in (first.url, second.url):
             status, _, body = await post(session, f"{url}/v1/chat/completions", chat(tools=False))
             assert (status, json.loads(body)["error"]["code"]) == (508, "loop")
+
+
+# -- memory ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tools", [True, False])
+async def test_streams_leave_nothing_to_the_garbage_collector(tools):
+    async def one(backend, session, url):
+        gate = Gate()
+        backend.scripts[:] = [stream_text(["Hel", gate, "lo"])]
+        async with session.post(url, json=chat(tools=tools, streamed=True)) as response:
+            await response.content.readline()
+            await asyncio.sleep(0.07)  # longer than the proxy waits until it watches the client
+            gate.set()
+            assert (await response.read()).endswith(b"[DONE]\n\n")
+        backend.requests.clear()
+
+    async with setup() as (backend, url, session):
+        await one(backend, session, url)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(8):
+                await one(backend, session, url)
+            # Each stream is some hundred objects, which would stay for seconds, or minutes, where they form a circle.
+            assert gc.collect() < 80
+        finally:
+            gc.enable()

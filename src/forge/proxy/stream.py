@@ -159,6 +159,8 @@ class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancel
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         self._timer.cancel()
         watch, task = self._watch, self._task
+        # The watch's own end (its traceback) knows us: let go of it, or the whole request waits for the garbage collector.
+        self._watch = self._task = None
         if watch is None or task is None:
             return False
         gone = watch.done() and not watch.cancelled()
