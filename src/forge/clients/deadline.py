@@ -21,11 +21,12 @@ class deadline:  # noqa: N801 - used as a verb: ``with deadline(seconds):``
     def __enter__(self) -> None:
         if self._seconds is None:
             return
-        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         assert task is not None, "a deadline belongs to a task"
         self._task = task
         self._before = task.cancelling()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._pass)
+        self._timer = loop.call_later(self._seconds, self._pass)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self._timer is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Hashable
 from contextlib import suppress
 from typing import Self
@@ -105,8 +106,8 @@ class Place:
 
     async def __aenter__(self) -> Self:
         await self._slots.take(self._caller)
-        self._taken = asyncio.get_running_loop().time()
+        self._taken = time.monotonic()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self._slots.give_back(asyncio.get_running_loop().time() - self._taken)
+        self._slots.give_back(time.monotonic() - self._taken)

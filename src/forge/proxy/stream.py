@@ -153,7 +153,7 @@ class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancel
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(loop)
         self._timer = loop.call_later(_WATCH_AFTER, self._start, loop)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> bool:
