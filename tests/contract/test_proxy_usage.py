@@ -14,11 +14,11 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 SESSION = {"X-Claude-Code-Session-Id": " s1 "}
 
 
-async def told(scripts, requests, **settings):
+async def told(scripts, requests, *, pages=None, **settings):
     """The answers of ``/forge/usage`` after each of ``requests`` (body, headers): its JSON, None for a 204."""
     found = []
     async with (
-        ScriptedServer(list(scripts)) as server,
+        ScriptedServer(list(scripts), pages=pages) as server,
         running_proxy(server.url, **{"backend": "llamaserver", **settings}) as proxy,
         aiohttp.ClientSession() as session,
     ):
@@ -77,6 +77,14 @@ async def test_where_the_window_comes_from(settings, window):
         assert usage is None
     else:
         assert (usage["context_window_tokens"], usage["context_window_source"]) == window
+
+
+async def test_a_server_that_knows_only_its_own_model_is_called_by_that():
+    models = {"object": "list", "data": [{"id": "scripted", "max_model_len": 2048}]}
+    pages = {"/v1/models": Script([json.dumps(models).encode()])}
+    [usage] = await told([whole_text("hi")], [(CHAT, None)], pages=pages, backend="vllm")
+    assert (usage["model"], usage["context_window_tokens"]) == ("scripted", 2048)
+    assert usage["context_window_source"] == "backend_metadata"
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,11 @@ class Report:
     @property
     def served_model(self) -> str | None:
         """The model that the request named; else the one that the backend says it is."""
-        if self.model is not None:
-            return self.model
+        return self.model if self.model is not None else self.answered_model
+
+    @property
+    def answered_model(self) -> str | None:
+        """The model that the backend says it is."""
         if self.forwarded:
             return answering_model(self._first)
         started = self.finished.started if self.finished is not None else None

@@ -20,6 +20,7 @@ from forge.clients.anthropic import AnthropicClient
 from forge.clients.backend import Backend
 from forge.core.request import Request
 from forge.errors import ForgeError
+from forge.proxy.backends import KINDS
 from forge.proxy.report import Report
 from forge.proxy.settings import Settings
 
@@ -86,7 +87,7 @@ class UsageBoard:
             if name == _SESSION:
                 session = value.strip()
         usage = report.last_usage
-        model = report.served_model or "default"
+        model = self._model(report) or "default"
         window = None
         if usage is not None and usage.prompt_tokens > 0:
             window = await self._window(model, backend)
@@ -94,6 +95,15 @@ class UsageBoard:
             self._last = None
             return
         self._last = _Served(usage.prompt_tokens, *window, model, time.time(), _session(session, request))
+
+    def _model(self, report: Report) -> str | None:
+        """The model that answered, whatever the caller called it."""
+        settings = self._settings
+        if KINDS[settings.kind].names_its_model:
+            return report.answered_model or report.model
+        # To the Messages API the configured model goes, whichever one a request names.
+        pinned = settings.model if settings.kind == "anthropic" else None
+        return pinned or report.served_model
 
     async def _window(self, model: str, backend: Backend) -> tuple[int, str] | None:
         settings = self._settings
