@@ -85,7 +85,7 @@ test-vllm: dev  ## tests against a real vLLM on the CPU, in an environment of it
 	[ -x $(VLLM)/bin/python ] || $(RUN) -m venv $(VLLM); \
 	$(VLLM)/bin/python -m pip install -qq --disable-pip-version-check -r tests/vllm.txt; \
 	$(VLLM)/bin/python -m pip uninstall -qq -y torchvision torchaudio torchcodec; \
-	FORGE_TEST_VLLM=$(VLLM)/bin/python $(RUN) -m pytest -q -m vllm
+	FORGE_TEST_VLLM=$(VLLM)/bin/python $(RUN) -m pytest -q tests/integration/test_vllm.py
 
 test-openapi:  ## requests made from the proxy's OpenAPI description, right ones and wrong ones
 	@$(PYTHON) scripts/bootstrap.py .venv-openapi --extras openapi
