@@ -73,3 +73,9 @@ def test_for_machines_it_is_one_line_of_json(out):
     assert told["clients"] == {"openai": "http://127.0.0.1:8081/v1", "anthropic": "http://127.0.0.1:8081"}
     assert told["key_required"]
     assert told["guards"]["constrain"]
+
+
+@pytest.mark.parametrize(("limit", "told"), [(3, True), (0, False)])
+def test_guards_that_are_off_are_not_told_of(limit, told):
+    assert ("3 equal results" in shown(io.StringIO(), loop_limit=limit)) is told
+    assert "order of calls" not in shown(io.StringIO())

@@ -49,6 +49,8 @@ def summary(runtime: Runtime) -> dict[str, Any]:
             "text_policy": _text_policy(settings),
             "rescue": settings.rescue,
             "constrain": settings.constrain and (known is None or known.constrains),
+            "loop_limit": settings.loop_limit,
+            "workflows": len(settings.workflows),
         },
         "key_required": settings.api_key is not None,
         "clients": {"openai": f"{_reached(runtime)}/v1", "anthropic": _reached(runtime)},
@@ -121,6 +123,10 @@ def _guards(settings: Settings, *, can_constrain: bool) -> str:
         parts.append("last attempt constrained to the schemas")
     elif not settings.constrain:
         parts.append("no constrained attempt")
+    if settings.loop_limit:
+        parts.append(f"loops are noticed after {settings.loop_limit} equal results")
+    if settings.workflows:
+        parts.append(f"rules for the order of calls: {len(settings.workflows)}")
     if settings.workflows:
         count = len(settings.workflows)
         parts.append(f"{count} workflow{'s' if count > 1 else ''}")
