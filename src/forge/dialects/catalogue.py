@@ -25,6 +25,10 @@ Rules that hold for every notation:
 - A call whose arguments are cut off is no call. Closers that are missing behind complete arguments are added.
 - Calls in inline code, in thinking, with placeholder values, or behind words such as "for example", "like this"
   and "I will not" are text.
+- A sentence that merely presents what follows ("The request body is:") makes plain JSON or a code block an example, not
+  a native notation. What follows a call never matters: a call is released when it closes.
+- A think block that never closes but ends with a whole native call: the call counts, unless the reply was cut off
+  (`ReplyScanner.finish(cut=True)`, finish reason `length`).
 - String values are verbatim; values of text notations are typed by the tool's JSON Schema.
 - Every call says where it was found and what was repaired (`call.source`).
 """

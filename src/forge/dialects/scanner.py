@@ -275,13 +275,13 @@ def _merged(segments: list[Segment]) -> tuple[Segment, ...]:
 
 
 def parse_tool_calls(
-    text: str, tools: Iterable[object] | Toolbox | None = None, *, thinking: bool = False
+    text: str, tools: Iterable[object] | Toolbox | None = None, *, thinking: bool = False, cut: bool = False
 ) -> Reply:
     """Read a whole reply: its calls, what the user should still see, and its reasoning.
 
-    The same as feeding ``text`` to a :class:`ReplyScanner` in one piece.
+    The same as feeding ``text`` to a :class:`ReplyScanner` in one piece; ``cut`` as in its ``finish``.
     """
     scanner = ReplyScanner(tools, thinking=thinking)
     first = scanner.feed(text)
-    rest = scanner.finish()
+    rest = scanner.finish(cut=cut)
     return Reply(_merged([*first.segments, *rest.segments]))
