@@ -228,9 +228,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer a request that cannot be parsed (or is refused unread), then close."""
         status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
         _log.debug("answered %d to what is no request: %s", status, message)
-        body = json.dumps(
-            {"error": {"message": message, "type": error_type(status), "param": None, "code": None}}
-        ).encode()
+        error = {"message": message, "type": error_type(status), "param": None, "code": None}
+        # Which protocol is spoken is not known yet: both kinds of clients find what they look for.
+        body = json.dumps({"type": "error", "error": error}).encode()
         retry = b"retry-after: 1\r\n" if status == 503 else b""
         self.transport.write(
             STATUS_LINE[status]
