@@ -74,7 +74,7 @@ def own_messages(messages: Sequence[ChatMessage]) -> bytes:
 class _Turns:
     def __init__(self) -> None:
         self.encoded: list[Any] = []
-        self._open: list[str] = []
+        self._open: dict[str, None] = {}
         """Ids of calls in the last assistant turn that have no result yet."""
 
     def add(self, message: ChatMessage) -> None:
@@ -89,7 +89,7 @@ class _Turns:
         elif self._open:
             self._append("user", self._answered([]))
         if role == "assistant":
-            self._open = [_id(part.id) for part in message.parts if isinstance(part, Call)]
+            self._open = {_id(part.id): None for part in message.parts if isinstance(part, Call)}
         if blocks:
             self._append(role, blocks)
         elif role == "user" and not message.parts:
@@ -97,9 +97,9 @@ class _Turns:
 
     def _note(self, message: ChatMessage) -> None:
         """Keep the pairs of calls and results in mind, without a change to the caller's own messages."""
-        calls = [part.id for part in message.parts if isinstance(part, Call)]
-        results = {part.call_id for part in message.parts if isinstance(part, Result)}
-        self._open = calls or [call for call in self._open if call not in results and message.role != "user"]
+        calls = {part.id: None for part in message.parts if isinstance(part, Call)}
+        if calls or message.role == "user":
+            self._open = calls
 
     def _answered(self, blocks: list[Any]) -> list[Any]:
         """A user's blocks, results first, with one for each call that has none.
@@ -108,16 +108,17 @@ class _Turns:
         """
         results = [block for block in blocks if _kind(block) == "tool_result"]
         others = [block for block in blocks if _kind(block) != "tool_result"]
-        self._open = [call for call in self._open if call not in {block["tool_use_id"] for block in results}]
+        for block in results:
+            self._open.pop(block["tool_use_id"], None)
         if others or not blocks:
             results += [_result(call, _NO_RESULT, is_error=True) for call in self._open]
-            self._open = []
+            self._open = {}
         return results + others
 
     def _append(self, role: str, blocks: list[Any]) -> None:
         last = self.encoded[-1] if self.encoded else None
         if isinstance(last, dict) and last["role"] == role:
-            last["content"] = last["content"] + blocks
+            last["content"] += blocks
         else:
             self.encoded.append({"role": role, "content": blocks})
 

@@ -17,6 +17,7 @@ from forge.wire.beginnings import SHORTEST, Beginnings
 from forge.wire.call_ids import CallIds
 from forge.wire.json_text import is_json, loads
 from forge.wire.raw_edit import with_parts
+from forge.wire.waiting_calls import WaitingCalls
 
 NO_RESULT = "This call was not run: there is no result."
 
@@ -54,19 +55,12 @@ def _calls_or_answers(message: ChatMessage) -> bool:
     return any(isinstance(part, (Call, Result)) for part in message.parts)
 
 
-class _Open(Struct):
-    """A call that waits for its result: the id that its result will name, and what it is called now."""
-
-    given_id: str
-    call: Call
-
-
 class _History:
     def __init__(self) -> None:
         self.messages: list[ChatMessage] = []
         self.changes: dict[str, None] = {}
         self._ids = CallIds()
-        self._open: list[_Open] = []
+        self._open = WaitingCalls()
         self._answered: dict[str, str] = {}
         """Results of the last calls, by the ids that they were sent under."""
         self._foreign: frozenset[str] = frozenset()
@@ -109,7 +103,7 @@ class _History:
                 continue
             call = self._sound(part)
             parts.append(call)
-            self._open.append(_Open(part.id, call))
+            self._open.add(part.id, call)
         self.messages.append(with_parts(message, parts))
 
     def _sound(self, call: Call) -> Call:
@@ -144,46 +138,42 @@ class _History:
 
     def _repeats_a_result(self, message: ChatMessage) -> bool:
         """Whether all that a message says was said before, about calls that have their result."""
-        waiting = {each.given_id for each in self._open}
         return all(
             isinstance(part, Result)
-            and part.call_id not in waiting
+            and part.call_id not in self._open
             and self._answered.get(part.call_id) == part.content
             for part in message.parts
         )
 
     def _paired(self, result: Result) -> Result | Text:
         """The result under the id of its call; as a text where there is no call for it."""
-        found = next((each for each in self._open if each.given_id == result.call_id), None)
-        if found is None and result.call_id in self._foreign:
+        call = self._open.take(result.call_id)
+        if call is None and result.call_id in self._foreign:
             return result
-        if found is None and (not result.call_id or len(self._open) == 1):
+        if call is None and (not result.call_id or len(self._open) == 1):
             # Some clients leave ids out or write them anew; what comes directly behind a single call belongs to it.
-            found = next(
-                (each for each in self._open if not result.name or each.call.name == result.name), None
-            )
-            if found is not None:
+            call = self._open.take_of(result.name)
+            if call is not None:
                 self._note("result_paired")
-        if found is None:
+        if call is None:
             self._note("result_orphaned")
             of = f" of {result.name}" if result.name else ""
             return Text(f"Result{of} from an earlier call:\n{result.content}")
-        self._open.remove(found)
         self._answered[result.call_id] = result.content
-        name = found.call.name if result.name else ""
-        if (found.call.id, name) == (result.call_id, result.name):
+        name = call.name if result.name else ""
+        if (call.id, name) == (result.call_id, result.name):
             return result
-        return structs.replace(result, call_id=found.call.id, name=name)
+        return structs.replace(result, call_id=call.id, name=name)
 
     def _end_wait(self) -> None:
         """Give each call that still waits a result that says so."""
         self.messages += [ChatMessage(role="tool", parts=(result,)) for result in self._missing()]
 
     def _missing(self) -> list[Result]:
-        missing, self._open = self._open, []
+        missing = self._open.take_all()
         if missing:
             self._note("result_missing")
-        return [Result(each.call.id, NO_RESULT, each.call.name, is_error=True) for each in missing]
+        return [Result(call.id, NO_RESULT, call.name, is_error=True) for call in missing]
 
 
 def _foreign_ids(message: ChatMessage) -> Iterator[str]:

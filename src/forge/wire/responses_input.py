@@ -97,11 +97,13 @@ class Conversation:
     def __init__(self, instructions: str | None = None) -> None:
         self.tools: list[Raw] = []
         self.left_out: dict[str, None] = {}
+        self._opening: list[list[Part]] = [[Text(instructions)]] if instructions else []
+        """The privileged texts before the first message of another kind."""
         self._done: list[ChatMessage] = []
         self._turn: list[Part] = []
+        self._turn_speaks = False
+        self._turn_calls = False
         self._shown: list[Part] = []
-        if instructions:
-            self._done.append(ChatMessage(role="system", parts=(Text(instructions),)))
 
     def add(self, items: Iterable[Raw], first: int = 0) -> None:
         """Take further items; ``first`` is the number under which an error names the first one.
@@ -116,6 +118,7 @@ class Conversation:
         """The messages of all items so far."""
         self._end_turn()
         self._show()
+        self._end_opening()
         return tuple(self._done)
 
     def _item(self, raw: Raw, param: str) -> None:
@@ -143,10 +146,12 @@ class Conversation:
             return
         self._end_turn()
         self._show()
-        if item.role in _SYSTEM_ROLES:
-            self._system(parts)
+        if item.role not in _SYSTEM_ROLES:
+            self._add(ChatMessage(role=item.role, parts=tuple(parts), protocol=Protocol.OPENAI))
+        elif self._done:
+            self._add(ChatMessage(role="system", parts=tuple(parts), protocol=Protocol.OPENAI))
         else:
-            self._done.append(ChatMessage(role=item.role, parts=tuple(parts), protocol=Protocol.OPENAI))
+            self._opening.append(parts)
 
     def _reasoning(self, raw: Raw, param: str) -> None:
         item = _read(_decode_reasoning, raw, param)
@@ -198,49 +203,52 @@ class Conversation:
 
     # -- messages under construction --------------------------------------------------------------------------
 
-    def _system(self, parts: list[Part]) -> None:
-        first = self._done[0] if self._done else None
-        if len(self._done) == 1 and first is not None and first.role == "system":
-            joined = "\n\n".join(part.text for part in (*first.parts, *parts) if isinstance(part, Text))
-            opaque = [part for part in (*first.parts, *parts) if isinstance(part, Opaque)]
-            self._done[0] = ChatMessage(
-                role="system", parts=(Text(joined), *opaque), protocol=Protocol.OPENAI
-            )
-        else:
-            self._done.append(ChatMessage(role="system", parts=tuple(parts), protocol=Protocol.OPENAI))
+    def _add(self, message: ChatMessage) -> None:
+        self._end_opening()
+        self._done.append(message)
+
+    def _end_opening(self) -> None:
+        if not self._opening:
+            return
+        parts = [part for message in self._opening for part in message]
+        if len(self._opening) > 1:
+            joined = Text("\n\n".join(part.text for part in parts if isinstance(part, Text)))
+            parts = [joined, *(part for part in parts if isinstance(part, Opaque))]
+        self._done.append(ChatMessage(role="system", parts=tuple(parts), protocol=Protocol.OPENAI))
+        self._opening = []
 
     def _assistant(self, parts: list[Part]) -> None:
         self._begin_turn()
-        if any(isinstance(part, Text) for part in self._turn):
+        if self._turn_speaks:
             parts = [Text("\n\n"), *parts]
         self._turn += parts
+        self._turn_speaks = self._turn_speaks or bool(parts)
 
     def _result(self, call_id: str, text: str) -> None:
-        self._done.append(ChatMessage(role="tool", parts=(Result(call_id=call_id, content=text),)))
+        self._add(ChatMessage(role="tool", parts=(Result(call_id=call_id, content=text),)))
 
     def _call(self, call: Call) -> None:
         self._show()
         self._turn.append(call)
+        self._turn_calls = True
 
     def _begin_turn(self) -> None:
         """End the message that was written before, unless it waits for results: those must follow it at once."""
         self._show()
-        calls = any(isinstance(part, Call) for part in self._turn)
-        if not calls and any(isinstance(part, Text | Opaque) for part in self._turn):
+        if self._turn_speaks and not self._turn_calls:
             self._end_turn()
 
     def _end_turn(self) -> None:
         if self._turn:
-            self._done.append(
-                ChatMessage(role="assistant", parts=tuple(self._turn), protocol=Protocol.OPENAI)
-            )
+            self._add(ChatMessage(role="assistant", parts=tuple(self._turn), protocol=Protocol.OPENAI))
             self._turn = []
+            self._turn_speaks = self._turn_calls = False
 
     def _show(self) -> None:
         """What results held beside text, as the user's message: the chat protocol has tools return text only."""
         if self._shown:
             parts = (Text("Returned by the tool:"), *self._shown)
-            self._done.append(ChatMessage(role="user", parts=parts, protocol=Protocol.OPENAI))
+            self._add(ChatMessage(role="user", parts=parts, protocol=Protocol.OPENAI))
             self._shown = []
 
 

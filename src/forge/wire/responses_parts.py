@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from msgspec import Raw
@@ -25,13 +26,12 @@ def read_parts(content: str | Sequence[Raw] | None, param: str, between: str) ->
     if isinstance(content, str):
         return [Text(content)]
     parts: list[Part] = []
-    for i, raw in enumerate(content):
-        part = _part(raw, f"{param}[{i}]")
-        last = parts[-1] if parts else None
-        if isinstance(part, Text) and isinstance(last, Text):
-            parts[-1] = Text(last.text + between + part.text)
+    read = (_part(raw, f"{param}[{i}]") for i, raw in enumerate(content))
+    for is_text, run in groupby(read, lambda part: isinstance(part, Text)):
+        if is_text:
+            parts.append(Text(between.join(part.text for part in run if isinstance(part, Text))))
         else:
-            parts.append(part)
+            parts += run
     return parts
 
 
