@@ -32,7 +32,7 @@ from forge.core.events import (
     Usage,
 )
 from forge.core.request import ChatMessage, Constraint, Protocol, Request
-from forge.dialects.reply import CallSegment, ReasoningSegment, RejectedSegment, Segment
+from forge.dialects.reply import ReasoningSegment, RejectedSegment, Segment, TextSegment
 from forge.engine.answer import Answer
 from forge.engine.correction import correction_messages
 from forge.engine.judge import CheckedCall, Verdict, best_of, finish_reason, judge
@@ -189,18 +189,20 @@ class Turn:
     ) -> list[Output]:
         outputs: list[Output] = []
         for segment in segments:
-            if isinstance(segment, ReasoningSegment):
+            if isinstance(segment, TextSegment):  # nearly always, and nearly always what just came
+                if delta is None or delta.text != segment.text:
+                    outputs += self._release.text(TextDelta(segment.text))
+                else:
+                    outputs += self._release.text(delta)
+            elif isinstance(segment, ReasoningSegment):
                 answer.thinks = True
                 outputs += self._release.reasoning(ReasoningDelta(segment.text), written=True)
             elif isinstance(segment, RejectedSegment):
                 # A constrained answer is in a form that Forge asked for; a piece of it is nothing to show.
                 if not answer.constrained:
                     self._release.hold(segment.text)
-            elif isinstance(segment, CallSegment):
-                self._release.hold()
             else:
-                extra = delta.extra if delta is not None and delta.text == segment.text else None
-                outputs += self._release.text(TextDelta(segment.text, extra))
+                self._release.hold()
         return outputs
 
     def _judge(self, answer: Answer) -> list[Output]:
