@@ -12,7 +12,7 @@ import psutil
 import pytest
 from servers.commands import STAND_IN, put_on_path
 from servers.proxy_process import CHAT, SOURCE, ended, launch, running, said
-from servers.scripted import Gate, ScriptedServer, stream_text, whole_text
+from servers.scripted import Gate, Script, ScriptedServer, error, stream_text, whole_text
 
 pytestmark = [
     pytest.mark.anyio,
@@ -187,6 +187,37 @@ async def test_the_key_from_the_environment_goes_to_the_backend_and_nowhere_else
         out, err = await process.communicate()
         assert backend.chats[0].headers["authorization"] == "Bearer s3cret"
     assert b"s3cret" not in out + err
+
+
+async def test_no_secret_is_written_or_told_whatever_fails():
+    hidden = ("s3cret", "t0ken", "c4ller")
+    async with (
+        ScriptedServer(
+            [whole_text("a"), error(500, "no luck", "server_error"), *[Script([], raw=True)] * 2]
+        ) as backend,
+        running(
+            "--backend-url",
+            backend.url.replace("//", "//user:s3cret@") + "/v1?key=t0ken",
+            "--log-level",
+            "debug",
+        ) as (process, url),
+        aiohttp.ClientSession() as session,
+    ):
+        told = []
+
+        async def ask(**headers):
+            async with session.post(f"{url}/v1/chat/completions", json=CHAT, headers=headers) as response:
+                told.append(f"{response.headers} {await response.text()}")
+                return response.status
+
+        assert [await ask() for _ in range(3)] == [200, 500, 502]
+        assert await ask(authorization="Bearer c4ller") == 400  # beside the one in the URL
+        async with session.get(f"{url}/v1/models") as response:
+            told.append(await response.text())
+        process.terminate()
+        out, err = await process.communicate()
+    said = " ".join(told) + out.decode() + err.decode()
+    assert [secret for secret in hidden if secret in said] == []
 
 
 async def test_a_blank_key_in_the_environment_is_none():
