@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw, structs
 
-from forge.core.request import ChatMessage, Protocol, Text
+from forge.core.request import Call, ChatMessage, Opaque, Protocol, Reasoning, Result, Text
 from forge.wire.beginnings import SHORTEST, Beginnings
 
 
@@ -82,3 +82,21 @@ def test_what_is_kept_is_bounded_in_bytes():
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Text("x" * 1_000_000),
+        Reasoning("x" * 1_000_000),
+        Call("c", "f", "x" * 1_000_000),
+        Result("c", "x" * 1_000_000),
+        Opaque(Raw(b"x" * 1_000_000)),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_messages_that_were_written_anew_count_by_their_parts(part):
+    beginnings = Beginnings()
+    messages = tuple(ChatMessage(role="user", parts=(part,)) for _ in range(SHORTEST))
+    remembered(beginnings, messages)
+    assert beginnings.find(messages) is None

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from forge.core.request import ChatMessage
+from forge.core.request import Call, ChatMessage, Opaque, Part, Reasoning, Result, Text
 
 T = TypeVar("T")
 
@@ -21,10 +21,12 @@ SHORTEST = 8
 """Messages. What a shorter beginning gives is worked out as fast as it is found."""
 _MOST = 64
 _MOST_BYTES = 4 * 1024 * 1024
+_OVERHEAD = 256
+"""Bytes that a message costs beside what is written in it, about."""
 
 
 class Beginning(Struct, Generic[T], frozen=True):
-    """The first messages of a conversation, what they gave, and how many bytes they came in."""
+    """The first messages of a conversation, what they gave, and about how many bytes they are."""
 
     messages: tuple[ChatMessage, ...]
     state: T
@@ -63,7 +65,7 @@ class Beginnings(Generic[T]):
         newest = known
         if known is None or len(known.messages) < len(messages):
             new = messages[len(known.messages) :] if known is not None else messages
-            size = sum(len(message.raw or b"") for message in new) + (known.size if known is not None else 0)
+            size = sum(map(_size, new)) + (known.size if known is not None else 0)
             if size > _MOST_BYTES:
                 return
             newest = Beginning(messages, state(), size)
@@ -72,3 +74,23 @@ class Beginnings(Generic[T]):
         sizes = accumulate(one.size for one in kept)
         within = takewhile(lambda total: total <= _MOST_BYTES, sizes)
         self._known = tuple(one for one, _ in zip(kept, within, strict=False))
+
+
+def _size(message: ChatMessage) -> int:
+    if message.raw is not None:
+        return _OVERHEAD + len(message.raw)
+    return _OVERHEAD + sum(map(_written, message.parts))
+
+
+def _written(part: Part) -> int:
+    match part:
+        case Call():
+            return len(part.arguments)
+        case Result():
+            return len(part.content)
+        case Opaque():
+            return len(part.raw)
+        case Reasoning():
+            return len(part.text) + len(part.signature) + len(part.redacted)
+        case Text():
+            return len(part.text)
