@@ -237,6 +237,23 @@ async def test_a_proxy_that_is_its_own_backend_says_so():
             assert (status, json.loads(body)["error"]["code"]) == (508, "loop")
 
 
+@pytest.mark.parametrize("tools", [True, False])
+@pytest.mark.parametrize("name", ["authorization", "x-api-key"])
+async def test_a_callers_key_beside_one_in_the_url_is_the_callers_fault(tools, name):
+    async with (
+        ScriptedServer() as backend,
+        running_proxy(backend.url.replace("//", "//user:s3cret@")) as runtime,
+        aiohttp.ClientSession() as session,
+    ):
+        url = f"{runtime.url}/v1/chat/completions"
+        status, _, body = await post(session, url, chat(tools=tools), **{name: "Bearer t"})
+        async with session.get(f"{runtime.url}/v1/models", headers={name: "t"}) as response:
+            assert response.status == 400
+    assert (status, json.loads(body)["error"]["code"]) == (400, "multiple_credentials")
+    assert b"s3cret" not in body
+    assert backend.chats == []
+
+
 # -- memory ---------------------------------------------------------------------------------------------------------
 
 

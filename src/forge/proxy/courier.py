@@ -15,9 +15,15 @@ from urllib.parse import quote
 from yarl import URL
 
 from forge.clients.backend import Host
-from forge.clients.credentials import in_slot
+from forge.clients.credentials import credential_slots, in_slot
 from forge.clients.transport import Incoming, Transport
-from forge.errors import BackendError, BackendUnreachableError, ForgeError, StreamError
+from forge.errors import (
+    BackendError,
+    BackendUnreachableError,
+    ForgeError,
+    MultipleCredentialsError,
+    StreamError,
+)
 from forge.proxy.backends import KINDS, timeouts_of
 from forge.proxy.settings import Settings, mask_url, mount_root
 
@@ -57,7 +63,10 @@ class Courier:
         Raises:
             BackendUnreachableError: no connection, or no answer in time.
             BackendError: the backend redirects; that is never followed.
+            MultipleCredentialsError: a caller's credential beside one in the backend's URL.
         """
+        if self._root.user is not None and (slots := credential_slots(headers)):
+            raise MultipleCredentialsError(["user info in the backend's URL", *slots])
         url = self._root.with_path(self._root.raw_path.rstrip("/") + path, encoded=True)
         if query:
             # As the caller wrote it, but for bytes that may not stand in a request line.
