@@ -115,10 +115,13 @@ async def test_nothing_counts_behind_the_end_of_an_answer(outputs_of):
 async def test_what_arrives_together_is_given_out_together():
     class Bursts(Scripted):
         async def batches(self, request, *, headers=None):
-            yield [TextDelta("one "), TextDelta("two ")]
+            yield [TextDelta("one "), TextDelta("two "), TextDelta("or three ")]
             yield [TextDelta("three."), STOP]
 
-    first, second = [outputs async for outputs in drive(Turn(REQUEST), Bursts())]
+    first, *others = [outputs async for outputs in drive(Turn(REQUEST), Bursts())]
 
-    assert first == [TextDelta("one "), TextDelta("two ")]
-    assert [type(output) for output in second] == [TextDelta, Finished]
+    assert first == [TextDelta("one ")], "the first word waits for nothing"
+    assert [[type(output) for output in outputs] for outputs in others] == [
+        [TextDelta, TextDelta],
+        [TextDelta, Finished],
+    ]

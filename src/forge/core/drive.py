@@ -40,12 +40,13 @@ async def drive(
 ) -> AsyncIterator[list[Visible]]:
     """Run ``turn`` on ``backend`` and yield its outputs, in one list what came together; the last is ``Finished``.
 
-    Closing the iterator, or cancelling the task, closes the running backend call. ``headers`` go with every
+    The very first output does not wait for what came with it. Closing the iterator, or cancelling the task, closes the running backend call. ``headers`` go with every
     attempt.
 
     Raises:
         ForgeError: the backend failed and there was no earlier answer to fall back on.
     """
+    begun = False
     outputs: list[Output] = turn.start()
     while True:
         visible, send = _sorted(outputs)
@@ -60,14 +61,16 @@ async def drive(
                 async for batch in batches:
                     for delta in batch:
                         attempt.take(delta)
+                        if not begun and attempt.outputs and not attempt.finished:
+                            begun = True
+                            yield attempt.taken()
                     if attempt.finished:
                         # An exchange that ends by itself costs less than one that is closed.
                         with suppress(ForgeError):
                             await anext(batches, None)
                         break
                     if attempt.outputs:
-                        yield cast("list[Visible]", attempt.outputs)  # only Finish makes the turn send again
-                        attempt.outputs = []
+                        yield attempt.taken()
                 else:
                     raise _unfinished()
         except ForgeError as error:
@@ -115,6 +118,11 @@ class _Attempt:
         if not self.finished:
             self.outputs += self._turn.feed(delta)
             self.finished = isinstance(delta, Finish)
+
+    def taken(self) -> list[Visible]:
+        """The outputs so far, which are given out. Before the end of an answer nothing makes the turn send again."""
+        outputs, self.outputs = self.outputs, []
+        return cast("list[Visible]", outputs)
 
 
 def _sorted(outputs: list[Output]) -> tuple[list[Visible], Send | None]:
