@@ -20,6 +20,7 @@ from forge.proxy.runtime import Inherited, Runtime
 from forge.proxy.workers import READY, STOP, Brief
 
 _MOST_BYTES = 2**20
+_LAST_SECONDS = 3.0
 
 
 async def _input() -> asyncio.StreamReader:
@@ -29,11 +30,13 @@ async def _input() -> asyncio.StreamReader:
     return reader
 
 
-async def _obey(reader: asyncio.StreamReader, runtime: Runtime) -> None:
-    while (word := await reader.readline()) == STOP:
+async def _obey(reader: asyncio.StreamReader, runtime: Runtime, told: asyncio.Event) -> None:
+    while await reader.readline() == STOP:
+        told.set()
         runtime.stop()
-    assert word == b""
     runtime.force()
+    await asyncio.sleep(_LAST_SECONDS)
+    os._exit(1)  # whatever it was that did not end: nobody is left to end it later
 
 
 def _say_ready() -> None:
@@ -48,11 +51,13 @@ async def _work() -> int:
     listener = socket.socket(fileno=brief.listener)
     runtime = Runtime(settings, Inherited(listener, brief.backend_url, brief.budget, brief.window))
     Stop(runtime.stop).install()
-    obeying = asyncio.create_task(_obey(reader, runtime))
+    told = asyncio.Event()
+    obeying = asyncio.create_task(_obey(reader, runtime, told))
     try:
         await runtime.open(require_backend=False)
         settle()
-        await runtime.serve(_say_ready)
+        if not told.is_set():
+            await runtime.serve(_say_ready)
     finally:
         obeying.cancel()
         await runtime.aclose()
