@@ -295,12 +295,13 @@ class ModelClient(Backend):
     ) -> AsyncGenerator[StreamChunk, None]:
         able = await self._reached(call_headers(self._headers, headers, self._base))
         collector = ResponseCollector(request.tools, native=able.native_tools, think=self.think is not False)
-        exchange = cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
-        async with aclosing(exchange) as deltas:
-            async for delta in deltas:
-                chunk = collector.add(delta)
-                if chunk is not None:
-                    yield chunk
+        exchange = cast("AsyncGenerator[list[Delta], None]", self.batches(request, headers=headers))
+        async with aclosing(exchange) as batches:
+            async for batch in batches:
+                for delta in batch:
+                    chunk = collector.add(delta)
+                    if chunk is not None:
+                        yield chunk
         if collector.usage is not None:
             self.last_usage[self._slot] = self._token_usage(collector.usage)
         response = collector.response()

@@ -40,8 +40,8 @@ async def drive(
 ) -> AsyncIterator[list[Visible]]:
     """Run ``turn`` on ``backend`` and yield its outputs, in one list what came together; the last is ``Finished``.
 
-    The very first output does not wait for what came with it. Closing the iterator, or cancelling the task, closes the running backend call. ``headers`` go with every
-    attempt.
+    The very first output does not wait for what came with it. Closing the iterator, or cancelling the task, closes the
+    running backend call. ``headers`` go with every attempt.
 
     Raises:
         ForgeError: the backend failed and there was no earlier answer to fall back on.
