@@ -59,6 +59,11 @@ def test_a_missing_end_tag(text, expected):
     assert calls(text) == [("note", expected)]
 
 
+def test_an_end_tag_within_a_line_is_no_end_where_the_reply_is_over():
+    text = block(("text", "say </parameter> x"))
+    assert calls(text[: text.index("</parameter>") + len("</parameter>")]) == []
+
+
 def test_many_tags_in_a_value_are_read_once():
     scanner = ReplyScanner(TOOLS)
     text = block(("text", "<parameter=count> x " * 20_000))

@@ -86,7 +86,7 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
                 inner -= 1
                 last_close = at
             else:
-                ended = yield from goes_on(cur, goes)
+                ended = yield from _ends_value(cur, start, at, goes)
                 cur.pos = behind
         elif found in words.opens.words:
             ended = not calls and (yield from _next_parameter(cur, words, place, start, at))
@@ -115,6 +115,14 @@ def _idle(closes: Literals, follow: Literals) -> re.Pattern[str]:
     return re.compile(rf"(?:[^<\[]++|{closes.pattern.pattern}(?!{behind}))*+")
 
 
+def _ends_value(cur: Candidate, start: int, at: int, goes: Literals) -> Need[bool]:
+    """Whether the value's own end tag at ``at``, behind which the cursor stands, ends it."""
+    if not (yield from goes_on(cur, goes)):
+        return False
+    # Where the reply ends behind a tag within a line, the value may well have gone on.
+    return not ((yield from cur.at_end()) and _within_line(cur, start, at))
+
+
 def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None) -> Need[bool]:
     """Whether the end tag ``found``, which comes before the value's own, ends the call."""
     if not (yield from ends_call(cur, words.closes)):
@@ -135,12 +143,18 @@ def _next_parameter(cur: Candidate, words: Words, place: Place, start: int, at: 
     key = yield from parameter_name(cur, {})
     if tool is None or key not in cur.tools.parameters(tool) or key in place.values:
         return False
-    line = cur.tape.slice(max(start, at - _INDENT), at)
     if cur.tape.slice(start, start + 1) == "\n":
         behind = yield from cur.peek()
-        if line.rstrip(" \t")[-1:] != "\n" or behind not in ("\n", "\r"):
+        if _within_line(cur, start, at) or behind not in ("\n", "\r"):
             return False
-    if key == place.key and (at - start > _INDENT or line.strip()):
+    if key == place.key and (at - start > _INDENT or cur.tape.slice(start, at).strip()):
         return False  # else it was written twice
     yield from cur.space()
     return (yield from cur.sees(words.closes)) is None
+
+
+def _within_line(cur: Candidate, start: int, at: int) -> bool:
+    """Whether the tag at ``at`` stands within a line although the value began on a line of its own."""
+    if cur.tape.slice(start, start + 1) != "\n":
+        return False
+    return cur.tape.slice(max(start, at - _INDENT), at).rstrip(" \t")[-1:] != "\n"
