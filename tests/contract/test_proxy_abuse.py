@@ -379,6 +379,33 @@ async def test_requests_that_offer_an_upgrade():
     assert answer.index(b"one") < answer.index(b"two") < answer.index(b"three")
 
 
+async def test_a_flood_of_offered_upgrades_is_the_end(target):
+    offer = b"GET /forge/health HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    answer = await target.exchange(offer * 3000)
+    assert answer == b"" or status(answer) in {200, 400}
+    assert b"500" not in answer.split(b"\r\n")[0]
+    await target.healthy()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_cannot_be_parsed_behind_a_request_does_not_spoil_its_answer(streamed):
+    gate = Gate()
+    script = stream_text(["Hel", gate, "lo"]) if streamed else Script([gate, *whole_text("Hello").steps])
+    async with abused(script) as target:
+        reader, writer = await target.connect()
+        writer.write(
+            post(body(b',"stream":true' if streamed else b""), close=False, more=b"NONSENSE\r\n\r\n")
+        )
+        await target.backend.chat()
+        if streamed:
+            await reader.readuntil(b"Hel")
+        gate.set()
+        answer = await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+    assert b"400" not in answer
+    assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if streamed else b"Hello" in answer
+
+
 async def test_expect_100_continue_is_answered_only_where_the_body_is_wanted():
     async with abused(whole_text("Hello"), body_bytes=1000) as target:
         for length, first in ((len(body()), 100), (5000, 413)):

@@ -31,6 +31,8 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _VERSIONS = ("1.1", "1.0")
 _PIPELINED_AT_MOST = 4
 """Requests that are read ahead of the one being answered; while they are, the client's end is seen."""
+_UPGRADES_AT_MOST = 16
+"""Requests that offer an upgrade, in one piece of what is received."""
 
 
 class _RefusedHeadError(Exception):
@@ -93,6 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _answer: _JoinedHead | None = None
     _answering: RequestResponseCycle | None = None
     _half_closed: HalfClosedWatch | None = None
+    _deaf = False
     _taken = 0
     _stalled_since: float | None = None
 
@@ -146,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, counting what belongs to a head that is not whole yet."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._deaf:
             return
         self._received = len(data)
         if self._in_head:
@@ -165,16 +168,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._arm_head_timer()
 
     def _parse(self, data: bytes) -> None:
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            # Not taken (to h2c, say), as the RFC allows; the parser believes that the rest is of another protocol.
-            framing = [n + b": " + v for n, v in self.headers if n in _FRAMING]
-            self.parser = httptools.HttpRequestParser(AfterUpgrade(self))
-            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
-            self._parse(b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", data[upgrade.args[0] :])))
-        except httptools.HttpParserError:
-            self.send_400_response("")
+        for _ in range(_UPGRADES_AT_MOST):
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                # Not taken (to h2c, say), as the RFC allows; the parser believes that the rest is of another protocol.
+                framing = [n + b": " + v for n, v in self.headers if n in _FRAMING]
+                self.parser = httptools.HttpRequestParser(AfterUpgrade(self))
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+                data = b"\r\n".join((b"POST / HTTP/1.1", *framing, b"", data[upgrade.args[0] :]))
+            except httptools.HttpParserError:
+                break
+            else:
+                return
+        self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """A request starts (its first bytes are in the parser)."""
@@ -225,7 +232,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own text is not used
-        """Answer a request that cannot be parsed (or is refused unread), then close."""
+        """Answer a request that cannot be parsed (or is refused unread), then close.
+
+        Where the answer to one before it is under way, that ends as it would, and the connection with it.
+        """
+        answering = self._answering
+        if answering is not None and not answering.response_complete:
+            own = answering is self.cycle and answering.more_body  # its own body is what cannot be parsed
+            if answering.response_started or not own:
+                answering.keep_alive = False
+                self._deaf = True
+                return
         status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
         _log.debug("answered %d to what is no request: %s", status, message)
         error = {"message": message, "type": error_type(status), "param": None, "code": None}
