@@ -5,6 +5,7 @@ import json
 import pytest
 
 from forge.core.capabilities import Capabilities
+from forge.engine.workflow_rules import WorkflowRules
 from forge.proxy.announce import announce
 from forge.proxy.runtime import Runtime
 from forge.proxy.settings import Settings
@@ -73,6 +74,12 @@ def test_for_machines_it_is_one_line_of_json(out):
     assert told["clients"] == {"openai": "http://127.0.0.1:8081/v1", "anthropic": "http://127.0.0.1:8081"}
     assert told["key_required"]
     assert told["guards"]["constrain"]
+
+
+def test_rules_for_the_order_of_calls_are_counted_once():
+    rules = WorkflowRules(name="fix", required_steps=("read",))
+    guards = next(line for line in shown(io.StringIO(), workflows=(rules,)).splitlines() if "guards" in line)
+    assert [part for part in guards.split(", ") if "1" in part] == ["1 workflow"]
 
 
 @pytest.mark.parametrize(("limit", "told"), [(3, True), (0, False)])

@@ -56,3 +56,9 @@ async def test_beyond_the_bounds(parts, declared, status):
 async def test_a_client_that_goes_away():
     with pytest.raises(ClientGoneError):
         await read_body(receiver(part(b"x", more=True), {"type": "http.disconnect"}), SMALL, None)
+
+
+async def test_a_limit_below_a_mebibyte_is_told_as_it_is():
+    with pytest.raises(HttpError) as caught:
+        await read_body(receiver(), Limits(body_bytes=256 * 1024), b"300000")
+    assert "0.25 MiB" in str(caught.value)

@@ -30,3 +30,11 @@ async def test_a_server_that_does_not_return_is_given_up():
     host = DistantHost(Backend(10**9).unreachable, patience=0.01, ask_every=0.001)
     assert not await host.recovered(0)
     assert host.generation == 0
+
+
+async def test_those_who_wait_together_lose_patience_together():
+    backend = Backend(10**9)
+    host = DistantHost(backend.unreachable, patience=0.05, ask_every=0.001)
+    began = asyncio.get_running_loop().time()
+    assert await asyncio.gather(*(host.recovered(0) for _ in range(40))) == [False] * 40
+    assert asyncio.get_running_loop().time() - began < 1  # one after the other it would be two

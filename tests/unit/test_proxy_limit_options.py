@@ -19,6 +19,11 @@ def test_what_is_not_given_has_its_default():
     assert limits_of({"serialize": True}) == Limits()
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -1.0, 0.0])
+def test_a_body_of_no_size_is_a_fault_of_the_limits(number):
+    assert "body_bytes" in limits_of({"max_body": number}).fault()
+
+
 @pytest.mark.parametrize(
     ("message", "said"),
     [

@@ -8,6 +8,7 @@ from forge.proxy.settings import Settings
 LOCAL = Settings(backend_url="http://b")
 OPEN = Settings(backend_url="http://b", host="0.0.0.0", allow_anonymous=True)
 CALLED = Settings(backend_url="http://b", allowed_hosts=("forge.example",))
+SHOUTED = Settings(backend_url="http://b", host="Box", allowed_hosts=("FORGE.example",), api_key="k")
 LET_IN = Settings(backend_url="http://b", cors_origins=("https://app.example",))
 ALL = Settings(backend_url="http://b", cors_origins=("*",))
 NAMED = Settings(backend_url="http://b", host="0.0.0.0", api_key="k")
@@ -44,6 +45,8 @@ def test_host_name(host, name):
         pytest.param(OPEN, b"forge:8081", b"http://forge:8081", id="open-container-name"),
         pytest.param(OPEN, b"forge.ns.svc.cluster.local", None, id="open-cluster-name"),
         pytest.param(CALLED, b"forge.example", b"https://forge.example", id="allowed-host"),
+        pytest.param(SHOUTED, b"Forge.Example", b"https://forge.example", id="allowed-host-in-capitals"),
+        pytest.param(SHOUTED, b"BOX:8081", None, id="own-name-in-capitals"),
         pytest.param(LET_IN, b"localhost:8081", b"https://app.example", id="let-in-page"),
         pytest.param(ALL, b"localhost:8081", b"null", id="all-pages"),
     ],

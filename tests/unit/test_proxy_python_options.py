@@ -51,6 +51,8 @@ def test_every_default_is_that_of_the_settings():
 
 def test_paths_and_lists_are_taken():
     settings = settings_from({"gguf": Path("m.gguf"), "extra_flags": ["-t", "4"], "api_key": " k "})
+    let_in = settings_from({"allowed_hosts": ["a"], "cors_origins": ["https://b"]})
+    assert (let_in.allowed_hosts, let_in.cors_origins) == (("a",), ("https://b",))
     assert (settings.gguf, settings.extra_flags, settings.api_key) == ("m.gguf", ("-t", "4"), "k")
 
 

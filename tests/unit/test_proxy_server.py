@@ -79,3 +79,21 @@ async def test_the_drain_has_a_deadline():
     await asyncio.wait_for(task, 10)
     assert cancelled.is_set()
     writer.close()
+
+
+@pytest.mark.anyio
+async def test_a_connection_is_kept_also_for_less_than_a_second():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    server = HTTPServer(app, bind("127.0.0.1", 0), Limits(keep_alive_seconds=0.9))
+    task = asyncio.create_task(server.serve(lambda: None))
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    for _ in range(2):
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await asyncio.wait_for(reader.readuntil(b"ok"), 5)).startswith(b"HTTP/1.1 200")
+        await asyncio.sleep(0.05)  # longer than a timer of no time takes
+    writer.close()
+    server.stop()
+    await asyncio.wait_for(task, 5)

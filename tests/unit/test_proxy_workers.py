@@ -66,6 +66,15 @@ async def test_a_worker_that_dies_again_and_again_is_given_up():
     assert started.is_set()
 
 
+async def test_a_stop_before_the_first_worker_is_started():
+    workers = pool("print('ready', flush=True); sys.stdin.readline()")
+    serving = asyncio.create_task(workers.serve(lambda: None))
+    await asyncio.sleep(0)  # those who keep the workers are there, and have not begun
+    workers.stop()
+    await asyncio.wait_for(serving, 10)
+    assert workers.pids == []
+
+
 async def test_workers_end_when_they_are_told():
     started = asyncio.Event()
     workers = pool("print('ready', flush=True); sys.exit(sys.stdin.readline() != 'stop\\n')")

@@ -8,9 +8,10 @@ import sys
 from typing import Any, TextIO
 
 from forge._version import __version__
+from forge.proxy.addresses import is_loopback
 from forge.proxy.log_output import json_line
 from forge.proxy.runtime import Runtime
-from forge.proxy.settings import Settings, is_loopback
+from forge.proxy.settings import Settings
 
 
 def announce(runtime: Runtime, out: TextIO | None = None) -> None:
@@ -125,8 +126,6 @@ def _guards(settings: Settings, *, can_constrain: bool) -> str:
         parts.append("no constrained attempt")
     if settings.loop_limit:
         parts.append(f"loops are noticed after {settings.loop_limit} equal results")
-    if settings.workflows:
-        parts.append(f"rules for the order of calls: {len(settings.workflows)}")
     if settings.workflows:
         count = len(settings.workflows)
         parts.append(f"{count} workflow{'s' if count > 1 else ''}")

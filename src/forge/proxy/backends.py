@@ -13,7 +13,8 @@ from forge.clients.ollama import OllamaClient
 from forge.clients.transport import Timeouts
 from forge.clients.vllm import VLLMClient
 from forge.core.request import Protocol
-from forge.proxy.settings import Settings, mount_root
+from forge.proxy.addresses import mount_root
+from forge.proxy.settings import Settings
 from forge.wire.anthropic import ThinkingMeans
 
 

@@ -52,4 +52,4 @@ async def _collect(receive: Receive, limits: Limits) -> bytes:
 
 
 def _too_large(limits: Limits) -> HttpError:
-    return HttpError(413, f"the request's body is larger than {limits.body_bytes // (1024 * 1024)} MiB")
+    return HttpError(413, f"the request's body is larger than {limits.body_bytes / (1024 * 1024):g} MiB")

@@ -24,8 +24,9 @@ from forge.errors import (
     MultipleCredentialsError,
     StreamError,
 )
+from forge.proxy.addresses import mask_url, mount_root
 from forge.proxy.backends import KINDS, timeouts_of
-from forge.proxy.settings import Settings, mask_url, mount_root
+from forge.proxy.settings import Settings
 
 _PROBE_SECONDS = 5.0
 _NO_SUCH_PAGE = (404, 405)

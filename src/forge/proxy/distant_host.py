@@ -30,13 +30,16 @@ class DistantHost:
 
     async def recovered(self, since: int) -> bool:
         """After a call that found nobody: True once something answers again; False when it does not for too long."""
+        now = asyncio.get_running_loop().time
+        end = (
+            now() + self._patience
+        )  # from now: who waits behind another one's asking has no more patience for that
         async with self._asking:
             if self.generation != since:
                 return True
-            end = asyncio.get_running_loop().time() + self._patience
-            while await self._unreachable() is not None:
-                if asyncio.get_running_loop().time() >= end:
-                    return False
+            while now() < end:
+                if await self._unreachable() is None:
+                    self.generation += 1
+                    return True
                 await asyncio.sleep(self._ask_every)
-            self.generation += 1
-            return True
+            return False

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from forge.core.request import Protocol
 from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError, StreamError
-from forge.proxy.settings import mask_url
+from forge.proxy.addresses import mask_url
 
 _TYPES = {
     400: "invalid_request_error",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from forge.proxy.limits import Limits
@@ -57,7 +58,7 @@ LIMIT_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         LIMITS,
         "--serialize/--no-serialize",
         default=None,
-        help="Let one request at a time reach the backend. Default: only if Forge starts it.",
+        help="Let one request at a time reach the backend. Default: only if Forge starts it, for one worker.",
     ),
     option(
         LIMITS,
@@ -83,7 +84,8 @@ def limits_of(flags: dict[str, Any]) -> Limits:
     given = {field: flags.pop(name, None) for name, field in _FIELDS.items()}
     mebibytes = flags.pop("max_body", None)
     if mebibytes is not None:
-        given["body_bytes"] = int(mebibytes * _MIB)
+        # What is no number of bytes is left for the check of the limits to say.
+        given["body_bytes"] = int(mebibytes * _MIB) if math.isfinite(mebibytes) else mebibytes
     return Limits(**{field: value for field, value in given.items() if value is not None})
 
 

@@ -13,8 +13,9 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from forge.errors import MultipleCredentialsError
+from forge.proxy.addresses import is_loopback
 from forge.proxy.error_response import HttpError
-from forge.proxy.settings import Settings, is_loopback
+from forge.proxy.settings import Settings
 
 _LOCAL_SUFFIXES = (".local", ".localdomain", ".lan", ".internal", ".home.arpa", ".test")
 """Reserved for, or only known in, local networks: no name server on the internet answers for them."""
@@ -45,7 +46,7 @@ def check_origin(settings: Settings, host: bytes | None, origin: bytes | None) -
     if source is not None and (
         is_loopback(source)
         or (source == name and not is_loopback(settings.host))
-        or source in settings.allowed_hosts
+        or source in _lowered(settings.allowed_hosts)
     ):
         return
     if is_let_in(settings, origin):
@@ -66,11 +67,17 @@ def is_let_in(settings: Settings, origin: bytes) -> bool:
 
 
 def _is_our_name(settings: Settings, name: str) -> bool:
-    if name == settings.host or name in settings.allowed_hosts or is_loopback(name):
+    if is_loopback(name) or name in _lowered((settings.host, *settings.allowed_hosts)):
         return True
     if is_loopback(settings.host):
         return False
     return settings.api_key is not None or not _is_public(name)
+
+
+@lru_cache(maxsize=64)
+def _lowered(names: tuple[str, ...]) -> frozenset[str]:
+    """Names as a ``Host`` header is read here: their case says nothing."""
+    return frozenset(name.lower() for name in names)
 
 
 @lru_cache(maxsize=256)

@@ -52,6 +52,8 @@ class ProxyServer:
         workflow: a TOML file with rules for the order of calls.
         api_key: the key that callers must send.
         allow_anonymous: serve callers without a key where one would be required.
+        allowed_hosts: more names by which clients may call the proxy (their Host header).
+        cors_origins: origins whose web pages may use it, like https://example.com, or *.
         max_concurrent: let so many requests at a time reach the backend.
         limits: bounds on what clients can make the proxy hold or wait for.
 
@@ -88,6 +90,8 @@ class ProxyServer:
         workflow: str | Path | None = None,
         api_key: str | None = None,
         allow_anonymous: bool = False,
+        allowed_hosts: Sequence[str] = (),
+        cors_origins: Sequence[str] = (),
         max_concurrent: int | None = None,
         limits: Limits | None = None,
     ) -> None:

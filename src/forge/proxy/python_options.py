@@ -41,6 +41,8 @@ class ProxyOptions(TypedDict, total=False):
     workflow: str | Path | None
     api_key: str | None
     allow_anonymous: bool
+    allowed_hosts: Sequence[str]
+    cors_origins: Sequence[str]
     max_concurrent: int | None
     limits: Limits | None
 
@@ -57,7 +59,10 @@ def settings_from(given: Mapping[str, Any]) -> Settings:
     return Settings(
         **fields
         | {
-            "extra_flags": tuple(given.get("extra_flags") or ()),
+            **{
+                name: tuple(given.get(name) or ())
+                for name in ("extra_flags", "allowed_hosts", "cors_origins")
+            },
             "workflows": load_workflows(Path(workflow)) if workflow is not None else (),
             "rescue": given.get("rescue_enabled", True),
             "limits": given.get("limits") or Limits(),

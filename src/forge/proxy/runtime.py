@@ -18,6 +18,7 @@ from forge.clients.backend import Backend, Host
 from forge.clients.deadline import deadline
 from forge.core.capabilities import Capabilities
 from forge.errors import ForgeError
+from forge.proxy.addresses import with_port
 from forge.proxy.app import create_app
 from forge.proxy.backends import make_backend
 from forge.proxy.courier import Courier
@@ -25,7 +26,7 @@ from forge.proxy.distant_host import DistantHost
 from forge.proxy.managed import introduce, manager_for, start_managed
 from forge.proxy.server import HTTPServer, bind_for
 from forge.proxy.service import Service
-from forge.proxy.settings import Settings, with_port
+from forge.proxy.settings import Settings
 from forge.proxy.workers import Brief, WorkerPool
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
@@ -138,7 +138,9 @@ class HTTPServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=int(limits.keep_alive_seconds),
+            timeout_keep_alive=cast(
+                "int", limits.keep_alive_seconds
+            ),  # it may be a fraction: a timer gets it
             timeout_graceful_shutdown=int(limits.drain_seconds + _LAST_WORDS_SECONDS),
         )
         self._server = _Server(config)

@@ -6,16 +6,15 @@ reads it and nothing else, so that a setting has one name and one default.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import sys
 from dataclasses import dataclass, field
-from functools import lru_cache
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
 from forge.engine.workflow_rules import WorkflowRules
+from forge.proxy.addresses import is_host_name, is_loopback, is_origin, url_fault, with_port
 from forge.proxy.limits import Limits
 from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.managed_rules import MANAGEABLE, managed_fault
@@ -172,7 +171,6 @@ class Settings:
             raise SettingsError("backend_timeout must be a finite value greater than 0")
         if not 0 <= self.port <= 65535:
             raise SettingsError("port must be between 0 and 65535")
-
         if (fault := self.limits.fault()) is not None:
             raise SettingsError(fault)
 
@@ -216,8 +214,11 @@ class Settings:
     def _check_exposure(self) -> None:
         if not self.host:
             raise SettingsError("host is empty; for every address of this machine it is 0.0.0.0 or ::")
+        for name in self.allowed_hosts:
+            if not is_host_name(name):
+                raise SettingsError(f"allowed_hosts needs names without scheme and port, not {name!r}")
         for origin in self.cors_origins:
-            if origin != "*" and not _is_origin(origin):
+            if origin != "*" and not is_origin(origin):
                 raise SettingsError(f"cors_origins needs an origin like https://example.com, not {origin!r}")
         if self._is_own_address():
             raise SettingsError("backend_url is the address that the proxy itself listens on")
@@ -234,68 +235,8 @@ class Settings:
             )
 
 
-def _is_origin(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return bool(parts.scheme and parts.netloc) and text == f"{parts.scheme}://{parts.netloc}"
-
-
 def check_url(url: str) -> None:
     """Raise :class:`SettingsError` unless ``url`` is an absolute http(s) URL with a host and a valid port."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise SettingsError(f"backend_url is not a valid URL: {error}") from error
-    if parts.scheme not in {"http", "https"} or not host:
-        raise SettingsError(f"backend_url must look like http://host:port, not {mask_url(url)!r}")
-
-
-def mount_root(url: str) -> str:
-    """The backend's root: ``url`` without trailing slashes and without one trailing ``/v1``.
-
-    Query and fragment are dropped, since paths are appended to the result.
-    """
-    parts = urlsplit(url)
-    path = parts.path.rstrip("/")
-    path = path.removesuffix("/v1") if path.endswith("/v1") else path
-    return urlunsplit(SplitResult(parts.scheme, parts.netloc, path.rstrip("/"), "", ""))
-
-
-def with_port(url: str, port: int | None) -> str:
-    """``url`` with its port replaced by ``port``, or as it is for None. User info and brackets stay."""
-    if port is None:
-        return url
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    host = parts.netloc[len(user) + len(at) :]
-    bare = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
-    return urlunsplit(parts._replace(netloc=f"{user}{at}{bare}:{port}"))
-
-
-def mask_url(url: str) -> str:
-    """``url`` as it may be shown: user, password and query replaced or dropped."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "<unreadable URL>"
-    netloc = parts.netloc
-    if "@" in netloc:
-        netloc = "***@" + netloc.rpartition("@")[2]
-    return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, "***" if parts.query else "", ""))
-
-
-@lru_cache(maxsize=256)
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` (a name or an address, with or without brackets) can only mean this machine."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
+    fault = url_fault(url)
+    if fault is not None:
+        raise SettingsError(f"backend_url {fault}")

@@ -19,7 +19,7 @@ from forge.proxy.memory import settle
 from forge.proxy.runtime import Inherited, Runtime
 from forge.proxy.workers import READY, STOP, Brief
 
-_MOST_BYTES = 2**20
+_MOST_BYTES = 2**24  # rules for workflows may be long
 _LAST_SECONDS = 3.0
 
 

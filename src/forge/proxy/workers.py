@@ -104,6 +104,11 @@ class WorkerPool:
                 process.stdin.close()  # a worker without a parent ends at once
 
     async def _keep(self, number: int, ready: asyncio.Event) -> None:
+        if not self._stopping:  # a stop that came before this task began closed the socket
+            await self._replaced(number, ready)
+
+    async def _replaced(self, number: int, ready: asyncio.Event) -> None:
+        """Run one worker after the other until told to stop."""
         early = 0
         while True:
             born = asyncio.get_running_loop().time()
