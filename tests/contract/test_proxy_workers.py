@@ -126,12 +126,19 @@ async def test_one_model_server_for_all_workers(tmp_path):
     }
     arguments = ("--backend", "llamaserver", "--gguf", "m.gguf", "--backend-port", "0", "--workers", "2")
     async with running(*arguments, **environment) as (process, url):
+        (server,) = (
+            p
+            for p in psutil.Process(process.pid).children(recursive=True)
+            if "m.gguf" in p.cmdline() and not p.children()
+        )
         async with aiohttp.ClientSession() as session:
-            for _ in range(4):
+            for number in range(8):
+                if number == 4:
+                    server.kill()  # whoever asks now waits for the next one
                 async with session.get(f"{url}/props", headers={"Connection": "close"}) as response:
                     assert response.status == 200
         family = psutil.Process(process.pid).children(recursive=True)
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 30) == 0
         assert (await asyncio.to_thread(psutil.wait_procs, family, 20))[1] == []
-    assert len(launches.read_text().splitlines()) == 1
+    assert len(launches.read_text().splitlines()) == 2
