@@ -73,6 +73,7 @@ class Index:
             parts=parts,
             own_template=False,
             context_length=512,
+            answer_limit=64,
         )
 
 

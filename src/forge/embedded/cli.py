@@ -80,7 +80,8 @@ def serve_command(name: str, port: int, threads: int) -> None:
     """Run the bare model server on loopback until Ctrl-C, without Forge in front of it."""
     import asyncio
 
-    asyncio.run(_serve(name, port, threads))
+    with contextlib.suppress(KeyboardInterrupt):  # the way to end it that it names itself
+        asyncio.run(_serve(name, port, threads))
 
 
 async def _serve(name: str, port: int, threads: int) -> None:

@@ -33,7 +33,9 @@ class EmbeddedModel(Struct, frozen=True, kw_only=True):
     """A model file: how it is called, where its pieces are, and how it is served.
 
     ``own_template``: the file's chat template renders tools; without it Forge supplies ``chatml_tools.jinja``.
-    ``context_length``: tokens that the server is started with by default.
+    ``context_length``: tokens that the server is started with by default. ``answer_limit``: tokens after which it ends
+    an answer whose request sets no limit; without one a small model that talks in circles fills its whole context,
+    which takes minutes.
     """
 
     name: str
@@ -45,6 +47,7 @@ class EmbeddedModel(Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     own_template: bool
     context_length: int
+    answer_limit: int
 
 
 _SMOLLM2 = EmbeddedModel(
@@ -66,6 +69,7 @@ _SMOLLM2 = EmbeddedModel(
     ),
     own_template=False,
     context_length=8192,
+    answer_limit=1024,
 )
 
 _QWEN_PART_BYTES = 50 * 1024 * 1024
@@ -187,7 +191,8 @@ _QWEN_CODER = EmbeddedModel(
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     parts=tuple(_qwen_part(index) for index in range(len(_QWEN_DIGESTS))),
     own_template=True,
-    context_length=8192,
+    context_length=32768,  # what it was made for; coding agents begin with up to 20,000
+    answer_limit=4096,
 )
 
 MODELS: dict[str, EmbeddedModel] = {model.name: model for model in (_SMOLLM2, _QWEN_CODER)}

@@ -24,6 +24,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--ctx-size", type=int, default=0, help="tokens; 0 takes the model's")
+    parser.add_argument(
+        "--predict",
+        type=int,
+        default=-1,
+        help="tokens of an answer whose request sets no limit; -1: all that fit",
+    )
     parser.add_argument("--threads", type=int, default=0, help="0 lets llama.cpp choose")
     parser.add_argument("--parallel", type=int, default=1, help="requests served at once")
     parser.add_argument("--chat-template-file", help="Jinja template used in place of the model's own")
@@ -38,6 +44,7 @@ def _parameters(options: argparse.Namespace) -> Any:
     params.hostnames = [options.host]
     params.port = options.port
     params.n_ctx = options.ctx_size
+    params.n_predict = options.predict
     params.n_parallel = options.parallel
     params.kv_unified = options.parallel > 1  # every request may use the whole context
     if options.threads > 0:
