@@ -69,8 +69,9 @@ class ForgeError(Exception):
 
     def __init__(self, *args: object, hint: str = "") -> None:
         super().__init__(*args)
-        if hint:
-            self.hint = hint
+        self.hint = hint or self.hint
+        if self.hint:
+            self.add_note(self.hint)  # for whoever only sees the traceback
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Constructors take fields, not the finished text in ``args``, so the default way to unpickle fails.
@@ -156,8 +157,7 @@ class ToolExecutionError(RunError):
 
     def __init__(self, tool_name: str, cause: BaseException) -> None:
         super().__init__(f"Tool '{tool_name}' raised: {cause}")
-        self.tool_name = tool_name
-        self.cause = cause
+        self.tool_name, self.cause = tool_name, cause
 
 
 class StepEnforcementError(RunError):

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import traceback
 
 import pytest
 
@@ -48,6 +49,11 @@ def test_every_error_survives_pickling_and_has_a_code(error):
     )
     assert str(copy.__dict__) == str(error.__dict__)
     assert "private" not in str(error)
+
+
+def test_what_helps_is_part_of_a_traceback():
+    error = errors.UnsupportedModelError("m")
+    assert error.hint in "".join(traceback.format_exception(error))
 
 
 def test_the_tree_in_the_docstring_is_the_tree():

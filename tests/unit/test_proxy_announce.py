@@ -49,6 +49,12 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_narrow_terminal_gets_each_value_in_one_piece(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = shown(Terminal())
+    assert "ANTHROPIC_BASE_URL=http://127.0.0.1:8081  ANTHROPIC_AUTH_TOKEN=any\n" in text
+
+
 def test_a_proxy_serves_also_where_nobody_reads_its_announcement():
     shown(Full())
 

@@ -1,3 +1,5 @@
+import socket
+
 import pytest
 
 from forge.errors import BackendUnreachableError, EmbeddedModelError, ServerStartError
@@ -32,6 +34,16 @@ def test_a_dead_backend_is_started_with_its_own_command(kind, starter):
     line = why(BackendUnreachableError("http://h:1"), kind)
     assert starter in line
     assert "llama-server" not in line
+
+
+def test_the_command_has_the_port_that_was_asked_for():
+    assert "--port 9999" in why(BackendUnreachableError("http://h:9999", ConnectionRefusedError()), "vllm")
+
+
+def test_where_there_is_no_such_host_nothing_is_to_be_started():
+    line = why(BackendUnreachableError("http://localhots:1", socket.gaierror("not known")), "llamaserver")
+    assert "--backend-url" in line
+    assert "Start it" not in line
 
 
 def test_a_hosted_backend_is_not_ours_to_start():

@@ -37,6 +37,7 @@ def test_what_a_profile_says(text, values):
         pytest.param("schema_version = true", "schema_version", id="boolean-version"),
         pytest.param("schema_version = 1.0", "schema_version", id="float-version"),
         pytest.param(V + "b = 1\na = 2", "unknown profile fields: a, b", id="unknown-sorted"),
+        pytest.param(V + 'backend_ulr = "http://h"', "backend_url", id="a-typo"),
         pytest.param(V + "port = true", "'port' has the wrong TOML type", id="boolean-for-integer"),
         pytest.param(V + "port = 1.0", "'port' has the wrong TOML type", id="float-for-integer"),
         pytest.param(V + 'port = "1"', "'port' has the wrong TOML type", id="string-for-integer"),

@@ -102,3 +102,5 @@ def test_profiles_are_listed_by_name(monkeypatch, tmp_path):
         write_profile(profile_path(name), "")
     (profile_root() / "notes.txt").write_text("")
     assert [path.stem for path in profile_paths()] == ["a", "b"]
+    with pytest.raises(ProfileMissingError, match="a, b"):
+        load_profile(profile_path("c"))

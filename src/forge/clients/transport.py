@@ -317,6 +317,8 @@ def _why_unreachable(error: aiohttp.ClientError | OSError) -> OSError:
             return TimeoutError("connected, but no answer in time")
         case aiohttp.ClientConnectorCertificateError():
             return OSError("its certificate is not trusted here")
+        case aiohttp.ClientConnectorDNSError():
+            return socket.gaierror(_connect_failure(error.os_error))
         case aiohttp.ClientConnectorError():
             return OSError(_connect_failure(error.os_error))
         case aiohttp.ServerDisconnectedError():

@@ -134,14 +134,11 @@ def _guards(settings: Settings, *, can_constrain: bool) -> str:
 
 def _rich(first: str, facts: list[tuple[str, str]], out: TextIO) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     console = Console(file=out)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
+    console.print(Text(first, style="bold green"), soft_wrap=True)
+    width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        table.add_row(name, Text(value))
-    console.print(Text(first, style="bold green"))
-    console.print(table)
+        # Not folded: the terminal does that itself, and then what is copied from it is one piece.
+        console.print(Text(f"  {name:<{width}}", style="cyan"), Text(value), soft_wrap=True)

@@ -170,4 +170,5 @@ def flagged(message: str) -> str:
     for name in sorted(Settings.__dataclass_fields__, key=len, reverse=True):
         if "_" in name:
             message = message.replace(name, "--" + name.replace("_", "-"))
+    message = re.sub(r"\b(requires|use|accept|or) (gguf|backend)\b(?!=)", r"\1 --\2", message)
     return re.sub(r"\bbackend='(\w+)'", r"--backend \1", message)

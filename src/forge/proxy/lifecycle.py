@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
+from urllib.parse import urlsplit
 
 from forge.errors import BackendUnreachableError, ForgeError
 from forge.proxy.error_response import describe
@@ -136,23 +138,33 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
 
 
 _STARTERS = {
-    "llamaserver": "llama-server -m model.gguf --jinja --port 8080",
-    "openai": "llama-server -m model.gguf --jinja --port 8080",
-    "llamafile": "./model.llamafile --server --port 8080",
+    "llamaserver": "llama-server -m model.gguf --jinja --port {port}",
+    "openai": "llama-server -m model.gguf --jinja --port {port}",
+    "llamafile": "./model.llamafile --server --port {port}",
     "ollama": "ollama serve",
-    "vllm": "vllm serve MODEL --port 8080",
+    "vllm": "vllm serve MODEL --port {port}",
 }
 
 
 def why(error: Exception, kind: str) -> str:
     """One line: what went wrong and, where known, what to do about it; ``kind`` is the backend's."""
     if isinstance(error, BackendUnreachableError):
+        sentence = describe(error).message
+        if isinstance(error.cause, socket.gaierror):  # nothing can be started there
+            return f"{sentence}. Is the host in --backend-url spelled right?"
         starter = _STARTERS.get(kind)
         start = f"Start it first, for example: {starter}; or use" if starter else "Use"
-        return f"{describe(error).message}. {start} --wait, or --backend embedded"
+        return f"{sentence}. {start.format(port=_port(error.url))} --wait, or --backend embedded"
     text = " ".join(str(error).split())
     hint = getattr(error, "hint", "")
     return f"{text} ({hint})" if hint else text
+
+
+def _port(url: str) -> int:
+    try:
+        return urlsplit(url).port or 8080
+    except ValueError:
+        return 8080
 
 
 def _waiting(url: str) -> str:

@@ -6,6 +6,7 @@ part of it, but it may name the files that hold them. Rules for workflows may st
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -60,7 +61,7 @@ def parse_profile(text: str) -> dict[str, Any]:
     workflows = document.pop(TABLES, None)
     unknown = sorted(document.keys() - FIELDS.keys())
     if unknown:
-        raise ProfileError(f"unknown profile fields: {', '.join(unknown)}{_about_keys(unknown)}")
+        raise ProfileError(f"unknown profile fields: {', '.join(unknown)}{_about_unknown(unknown)}")
     values = {name: _checked(FIELDS[name], value) for name, value in document.items()}
     return values if workflows is None else values | {TABLES: read_workflows(workflows)}
 
@@ -81,9 +82,12 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     return command.make_context("profile", []).params | dict(values)
 
 
-def _about_keys(unknown: list[str]) -> str:
+def _about_unknown(unknown: list[str]) -> str:
     keys = sorted(option.name or "" for option in OPTIONS if not option.in_profile and option.name in unknown)
-    return f" (keys do not belong in a profile: name a file with {keys[0]}_file)" if keys else ""
+    if keys:
+        return f" (keys do not belong in a profile: name a file with {keys[0]}_file)"
+    alike = [near for name in unknown for near in difflib.get_close_matches(name, FIELDS, n=1)]
+    return f" (did you mean {' and '.join(alike)}?)" if alike else ""
 
 
 def _checked(option: GroupedOption, value: Any) -> Any:

@@ -62,7 +62,7 @@ def load_profile(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ProfileMissingError(f"there is no profile at {path}") from None
+        raise ProfileMissingError(f"there is no profile at {path}{_others(path)}") from None
     except UnicodeDecodeError:
         raise ProfileError(f"{path}: not a TOML document: it is not UTF-8") from None
     except (OSError, ValueError) as error:
@@ -72,6 +72,13 @@ def load_profile(path: Path) -> dict[str, Any]:
         return parse_profile(text)
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from error
+
+
+def _others(path: Path) -> str:
+    if path.parent != profile_root():
+        return ""
+    names = [other.stem for other in profile_paths()]
+    return f" (there are: {', '.join(names)})" if names else ""
 
 
 def write_profile(path: Path, text: str, *, force: bool = False) -> bool:
