@@ -102,7 +102,7 @@ _LABEL = (
 _OWN = (
     r"\b(?:i|i['’]\w+|we|we['’]\w+|let['’]s|my|me)\b(?! would| could)"
     r"|(?:\A\W*|[,;:–—-] ?|\b(?:so|and|now|then|okay|ok) )(?!following|string|thing|during|regarding|concerning|according|missing)[a-z]{2,}ing\b"
-    r"|\b(?:next|step|tool)\b[^,;]* (?:is|are)\W*\Z|\A\W*(?:first|then|next|now|finally|also|and|step \d+)\b"
+    r"|\b(?:next(?: \w+)?|step|tool(?: to use| for (?:this|that|it))?) (?:is|are)\W*\Z|\A\W*(?:first|then|next|now|finally|also|and|step \d+)\b"
     r"|\bhere(?:['’]s| is| are) (?:the|my|an?) (?:json (?:for|of) (?:the|my|an?) )?(?:\w+ )?(?:(?:function|tool|api) calls?\b|calls?\W*\Z)"
     r"|\A\W*(?:the )?(?:function |tool |api )?(?:calls?|output|response|reply|json|request|command)(?: \d+)?\W*\Z"
 )

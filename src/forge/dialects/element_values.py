@@ -12,7 +12,7 @@ from forge.dialects.candidate import Candidate
 from forge.dialects.cursor import SPACE, Need
 from forge.dialects.literals import Literals, union
 from forge.dialects.marks import CHAT_TOKENS, END_TAGS
-from forge.dialects.verbatim import ends_call, goes_on, stripped
+from forge.dialects.verbatim import WRAPPERS, Nested, ends_call, goes_on, stripped
 
 TAG_END = Literals((">", "/>"))
 TAG_REST = re.compile(r"([^<>\n\"'“/{]++)>")
@@ -68,10 +68,11 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
     one: otherwise several tags are missing at once, and the one found may well stand in a value that was cut off.
     """
     start = cur.pos
-    stops = union(words.opens, words.closes, words.ends, words.heads, _WRAPPER_ENDS)
+    stops = union(words.opens, words.closes, words.ends, words.heads, WRAPPERS, _WRAPPER_ENDS)
     goes = union(words.opens, words.closes, words.ends, OUTER)
     idle = _idle(words.closes, goes)
-    inner = calls = 0
+    nested = _Nested(words)
+    inner = 0
     last_close = -1
     while True:
         if not inner:
@@ -89,14 +90,10 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
                 ended = yield from _ends_value(cur, start, at, goes)
                 cur.pos = behind
         elif found in words.opens.words:
-            ended = not calls and (yield from _next_parameter(cur, words, place, start, at))
+            ended = not nested.calls and (yield from _next_parameter(cur, words, place, start, at))
             inner += not ended
             cur.pos = at if ended else behind
-        elif found in words.heads.words:
-            calls += 1
-        elif found in words.ends.words and calls:
-            calls -= 1
-        else:
+        elif not nested.takes(found):
             ended = yield from _ends_call(cur, words, found, wrapper_end)
             cur.pos = at if ended else behind
         if ended:
@@ -106,6 +103,28 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
                 if not tail.partition(">")[2].strip():
                     text = text[: last_close - start]
             return stripped(text)
+
+
+class _Nested(Nested):
+    """Calls inside of a value as well: any of their end tags may end them."""
+
+    __slots__ = ("calls", "words")
+
+    def __init__(self, words: Words) -> None:
+        super().__init__()
+        self.words = words
+        self.calls = 0
+
+    def takes(self, tag: str) -> bool:
+        """Note ``tag``; whether it is part of the value."""
+        if super().takes(tag):
+            return True
+        if tag in self.words.heads.words:
+            self.calls += 1
+            return True
+        ends = self.calls > 0 and tag in self.words.ends.words
+        self.calls -= ends
+        return ends
 
 
 @cache
@@ -128,7 +147,7 @@ def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None
     if not (yield from ends_call(cur, words.closes)):
         return False
     if not (yield from cur.at_end()):
-        return True
+        return wrapper_end is None or found == wrapper_end or found in words.ends.words
     return found == wrapper_end if wrapper_end is not None else found in words.ends.words
 
 

@@ -214,7 +214,7 @@ def _parameters(
         values[key] = text
 
 
-_OPENING_TAG = re.compile(r"<([\w:]+)[^<>]*>")
+_OPENING_TAG = re.compile(r"<([^\s<>=\"/]+)[^<>]*>")
 
 
 def _json_body(cur: Candidate, name: str, words: Words, start: int) -> Need[bool]:

@@ -43,6 +43,9 @@ _ASIDE = frozenset(
         *("reasoning", "role", "content", "explanation", "reason"),
     )
 )
+_SCHEMA_KEYS = frozenset(
+    ("type", "properties", "required", "additionalProperties", "description", "title", "$schema")
+)
 _DEEPEST = 4
 
 
@@ -161,8 +164,9 @@ class _Reader:
         """The tool's own description printed back."""
         if not isinstance(raw, dict):
             return False
-        looks = isinstance(raw.get("properties"), dict) or (raw.get("type") == "object" and "required" in raw)
-        return looks and "properties" not in self.tools.parameters(tool)
+        declared = self.tools.parameters(tool)
+        bare = raw.get("type") == "object" and "type" not in declared and raw.keys() <= _SCHEMA_KEYS
+        return bare or (isinstance(raw.get("properties"), dict) and "properties" not in declared)
 
     def _flat(self, value: dict[str, Any], key: str, tool: Tool) -> bool:
         """Arguments beside the name, or none at all."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from forge.core.request import Tool
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
 from forge.dialects.json_arguments import arguments, begins_arguments
 from forge.dialects.literals import Literals
 from forge.dialects.marks import END_TAGS
-from forge.dialects.verbatim import value_text
+from forge.dialects.verbatim import ValueTags, value_text
 
 _FAMILIES = (
     ("arg_key", "arg_value"),
@@ -26,7 +27,8 @@ _VALUE_CLOSE = Literals([f"</{value}>" for _, value in _FAMILIES])
 _TYPE_OPEN = Literals(("<ifm|arg_type>",))
 _TYPE_CLOSE = Literals(("</ifm|arg_type>",))
 _KEY_END = _KEY_CLOSE | _VALUE_OPEN
-_VALUE_ENDS = Literals(END_TAGS)
+_TAGS = ValueTags(_VALUE_OPEN, _VALUE_CLOSE, _KEY_OPEN, Literals(END_TAGS))
+_LONGEST_KEY = 200
 
 
 def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
@@ -42,7 +44,7 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
         tool = cur.tools.get(name)
         if tool is None or not key:
             return False
-        if not (yield from _value(cur, key, values)):
+        if not (yield from _value(cur, tool, key, values)):
             cur.missed(Missed("cut_off", name), start)
             return True
     while True:
@@ -56,7 +58,7 @@ def pairs(cur: Candidate, name: str, start: int, marks: Literals) -> Need[bool]:
         key = cur.tape.slice(key_start, stop).strip()
         if found in _VALUE_OPEN.words:
             cur.pos = stop  # the key's end tag was forgotten
-        if found is None or not (yield from _value(cur, key, values)):
+        if found is None or not (yield from _value(cur, tool, key, values)):
             cur.missed(Missed("cut_off", name), start)
             return True
     ended = (yield from cur.sees(marks)) is not None
@@ -110,14 +112,23 @@ def _split(cur: Candidate, word: str) -> tuple[str, str]:
     return word, ""
 
 
-def _value(cur: Candidate, key: str, values: dict[str, str]) -> Need[bool]:
+def _value(cur: Candidate, tool: Tool | None, key: str, values: dict[str, str]) -> Need[bool]:
+    """Read the value of ``key`` into ``values``. False: it was cut off."""
     yield from cur.space()
     if (yield from cur.literal(_TYPE_OPEN)) is not None:
         yield from cur.until(_TYPE_CLOSE)  # said by the schema as well
         yield from cur.space()
     if (yield from cur.literal(_VALUE_OPEN)) is None:
         return False
-    text = yield from value_text(cur, _VALUE_OPEN, _VALUE_CLOSE, _KEY_OPEN, _VALUE_ENDS)
+
+    def is_next() -> Need[bool]:
+        begin = cur.pos
+        stop, found = yield from cur.until(_KEY_END, _LONGEST_KEY)
+        word = cur.tape.slice(begin, stop).strip()
+        declared = cur.tools.parameters(tool) if tool is not None else {}
+        return found is not None and word != key and word not in values and (not declared or word in declared)
+
+    text = yield from value_text(cur, _TAGS, is_next)
     if text is None:
         return False
     values[key] = text

@@ -2,43 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from msgspec import Struct
+
 from forge.dialects.cursor import Cursor, Need
 from forge.dialects.literals import Literals, union
+from forge.dialects.marks import TAG_NAMES
 
 _CDATA = Literals(("<![CDATA[",))
 _CDATA_END = Literals(("]]>",))
 
 
-def value_text(
-    cur: Cursor, openers: Literals, closers: Literals, followers: Literals, ends: Literals
-) -> Need[str | None]:
+class ValueTags(Struct, frozen=True, eq=False):
+    """The tags around a value: its own, the next value's (``followers``), and the wrappers' end tags."""
+
+    openers: Literals
+    closers: Literals
+    followers: Literals
+    ends: Literals
+
+
+class Nested:
+    """Wrappers that begin inside of a value: their end tags are part of it."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+
+    def takes(self, tag: str) -> bool:
+        """Note ``tag``; whether it begins such a wrapper or ends one."""
+        if tag in WRAPPERS.words:
+            self._open[tag] = self._open.get(tag, 0) + 1
+            return True
+        opener = f"<{tag[2:]}"
+        if not self._open.get(opener):
+            return False
+        self._open[opener] -= 1
+        return True
+
+
+WRAPPERS = Literals(f"<{name}>" for name in TAG_NAMES)
+
+
+def value_text(cur: Cursor, tags: ValueTags, is_next: Callable[[], Need[bool]]) -> Need[str | None]:
     """Read a value up to its closing tag; None if the reply ends first.
 
-    Tags inside of it that open and close are part of it. A closing tag ends the value only if what follows it goes on with the call: one of ``followers`` (the next
-    value's tag, the call's end) or ``ends`` (the wrapper's end), or the end of the reply. Without a closing tag
-    the value ends before such a tag. One leading and one trailing line break are not part of the value.
+    Tags inside of it that open and close are part of it. A closing tag ends the value only if what follows goes on
+    with the call: the next value's tag, a wrapper's end, or the end of the reply. Without a closing tag the value ends
+    before such a tag; ``is_next`` says of the next value's tag, behind which the cursor stands, whether it is that.
+    One leading and one trailing line break are not part of the value.
     """
     start = cur.pos
-    stops = union(openers, closers, followers, ends)
-    inner = 0
+    stops = union(tags.openers, tags.closers, tags.followers, tags.ends, WRAPPERS)
+    nested, inner = Nested(), 0
     while True:
         at, found = yield from cur.until(stops)
         if found is None:
             return None
         behind = cur.pos
-        if found in closers.words:
+        if found in tags.closers.words:
             yield from cur.space()
-            if inner and (yield from cur.sees(closers)) is not None:
+            if inner and (yield from cur.sees(tags.closers)) is not None:
                 inner -= 1
                 cur.pos = behind
                 continue
-            ended = yield from goes_on(cur, union(closers, followers, ends))
+            ended = yield from goes_on(cur, union(tags.closers, tags.followers, tags.ends))
             cur.pos = behind
-        elif found in openers.words:
-            inner += 1
+        elif found in tags.openers.words or nested.takes(found):
+            inner += found in tags.openers.words
             continue
         else:
-            ended = found in followers.words or (yield from ends_call(cur, closers))
+            ended = yield from is_next() if found in tags.followers.words else ends_call(cur, tags.closers)
             cur.pos = at if ended else behind
         if ended:
             return stripped(cur.tape.slice(start, at))
