@@ -7,6 +7,7 @@ read too, so that one that is too old is told so.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -189,6 +191,17 @@ def run(command, failure):
         raise SystemExit("error: " + failure)
 
 
+@contextlib.contextmanager
+def own_temporary_folder():
+    """Where venv and pip put what they need for a while: when they are ended, they leave it behind."""
+    folder = tempfile.mkdtemp(prefix="forge-install-")
+    os.environ["TMPDIR"] = os.environ["TEMP"] = os.environ["TMP"] = folder
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def start(command, **streams):
     # In a session of its own: a terminal's Ctrl-C reaches all of its processes, and venv and pip would each write
     # a traceback. So one process hears it, this one, and ends the others.
@@ -230,6 +243,7 @@ def say(text):
 if __name__ == "__main__":
     stop_on_signals()
     try:
-        main()
+        with own_temporary_folder():
+            main()
     except KeyboardInterrupt:
         sys.exit(130)

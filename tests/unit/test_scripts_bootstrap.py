@@ -14,7 +14,7 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bootstrap.py"
 # An environment whose Python is a program that says where it is and goes on for ever.
-SLOW = "#!{python}\nimport os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+SLOW = "#!{python}\nimport os, tempfile, time\ntempfile.mkdtemp()\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
 
 # As the script asks, of the index that pip is told about.
 ASK = (
@@ -40,13 +40,16 @@ def test_interrupted_it_ends_what_it_started_and_says_nothing(
     program = tmp_path / "slow"
     program.write_text(SLOW.format(python=sys.executable))
     program.chmod(0o755)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     # As the script runs itself, with a program that is slow for certain.
     driver = (
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r})\n"
         "import bootstrap\n"
         "bootstrap.stop_on_signals()\n"
         "try:\n"
-        f"    bootstrap.run([{str(program)!r}], 'failed')\n"
+        "    with bootstrap.own_temporary_folder():\n"
+        f"        bootstrap.run([{str(program)!r}], 'failed')\n"
         "except KeyboardInterrupt:\n"
         "    sys.exit(130)\n"
     )
@@ -55,6 +58,7 @@ def test_interrupted_it_ends_what_it_started_and_says_nothing(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
@@ -65,6 +69,7 @@ def test_interrupted_it_ends_what_it_started_and_says_nothing(
     assert process.returncode == code
     assert written == ""
     assert not psutil.pid_exists(started)
+    assert list(temporary.iterdir()) == []
 
 
 def test_an_index_that_cannot_be_reached_is_said_at_once_in_one_line(tmp_path: Path) -> None:
