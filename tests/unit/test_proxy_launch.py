@@ -41,6 +41,14 @@ def test_flags_alone_read_no_profile():
     assert chosen("--backend-url", "http://h").port == 8081
 
 
+def test_a_proxy_on_the_default_port_can_be_checked_but_not_stood_before_itself():
+    arguments = ["--backend-url", "http://localhost:8081"]
+    with pytest.raises(click.UsageError, match="itself"):
+        chosen(*arguments)
+    context = command.make_context("x", arguments)
+    assert chosen_settings(context, serves=False).backend_url == "http://localhost:8081"
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -116,7 +116,9 @@ def chosen_settings(ctx: click.Context, *, serves: bool = True) -> Settings:
     if profile is not None and config is not None:
         raise click.UsageError("--profile and --config cannot be combined")
     if profile is None and config is None and configuration:
-        return _from_flags(values | quiet, said)
+        # A proxy that runs on the default port is a backend like any other to whoever does not listen.
+        unheard = {} if serves or "port" in said else {"port": 0}
+        return _from_flags(values | quiet | unheard, said)
     if configuration:
         chosen = "--profile" if profile is not None else "--config"
         flags = ", ".join(sorted(_flag(name) for name in configuration))

@@ -57,7 +57,8 @@ def parse_profile(text: str) -> dict[str, Any]:
         raise ProfileError("not a TOML document that can be read: it is nested too deeply") from error
     version = document.pop(_VERSION_KEY, None)
     if type(version) is not int or version != SCHEMA_VERSION:
-        raise ProfileError(f"schema_version must be the integer {SCHEMA_VERSION}")
+        missing = f" (add the line {_VERSION_KEY} = {SCHEMA_VERSION})" if version is None else ""
+        raise ProfileError(f"{_VERSION_KEY} must be the integer {SCHEMA_VERSION}{missing}")
     workflows = document.pop(TABLES, None)
     unknown = sorted(document.keys() - FIELDS.keys())
     if unknown:
