@@ -53,9 +53,9 @@ def embedded_installed() -> None:
 async def embedded_server(anyio_backend: object, embedded_installed: None) -> AsyncIterator[EmbeddedServer]:
     """The embedded model server with Forge's tool-calling template; one for the whole session.
 
-    Its context is short, so that a model that goes on for ever does so for seconds, not for minutes.
+    Its answers are short, so that a model that goes on for ever does so for seconds, not for minutes.
     """
-    async with await start(threads=1, parallel=2, context_length=4096) as server:
+    async with await start(threads=1, parallel=2, context_length=4096, answer_length=400) as server:
         yield server
 
 

@@ -230,3 +230,12 @@ async def test_the_server_ends_with_its_context(embedded_installed: None) -> Non
     assert not server.alive
     gone, alive = await asyncio.to_thread(psutil.wait_procs, processes, 20)
     assert (len(gone), alive) == (1, [])
+
+
+async def test_an_answer_without_a_limit_of_its_own_has_the_servers(embedded_installed: None) -> None:
+    body = {"messages": [{"role": "user", "content": "Tell me a long story."}]}
+    async with await embedded.start(threads=1, answer_length=5) as server:
+        answer = await post(server, "/v1/chat/completions", body)
+
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["usage"]["completion_tokens"] == 5
