@@ -107,6 +107,34 @@ async def test_a_second_signal_ends_at_once():
         await asyncio.wait_for(backend.chats[0].gone.wait(), 1)
 
 
+async def test_at_a_second_signal_a_request_without_an_answer_gets_one():
+    async with (
+        ScriptedServer([Script([Gate()])]) as backend,
+        running("--backend-url", backend.url) as (process, url),
+        aiohttp.ClientSession() as session,
+    ):
+        asked = asyncio.create_task(session.post(f"{url}/v1/chat/completions", json=CHAT))
+        await backend.chat()
+        process.send_signal(signal.SIGINT)
+        await said(process, b"Shutting down")
+        process.send_signal(signal.SIGINT)
+        async with await asyncio.wait_for(asked, 5) as response:
+            assert (response.status, (await response.json())["error"]["code"]) == (503, "shutting_down")
+        assert await asyncio.wait_for(process.wait(), 5) == 130
+
+
+async def test_a_second_signal_kills_a_server_that_does_not_end(llama_server):
+    arguments = ("--backend", "llamaserver", "--gguf", "m.gguf", "--backend-port", "0")
+    async with running(*arguments, **llama_server, FORGE_TEST_STUBBORN="1") as (process, _):
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        await said(process, b"Shutting down")
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 8) == 130
+        assert not {b"Traceback", b"error:"} & set((await process.stderr.read()).split())
+        assert (await asyncio.to_thread(psutil.wait_procs, family, 5))[1] == []
+
+
 async def test_requests_that_outlast_the_drain_are_told_and_the_exit_is_orderly(llama_server, tmp_path):
     arguments = (
         "--backend",

@@ -3,13 +3,14 @@
 For what the real one cannot show at will: another kind of server, a slow start, a start that fails. Settings come
 from the environment: ``FORGE_TEST_LAUNCHES`` (file for the command lines), ``FORGE_TEST_FAIL`` (last words of a
 start that fails), ``FORGE_TEST_CONTEXT`` (tokens; "none" leaves them unsaid), ``FORGE_TEST_LISTEN`` (another port
-than the one asked for; 0 for one that nobody knows).
+than the one asked for; 0 for one that nobody knows), ``FORGE_TEST_STUBBORN`` (it does not end when asked to).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,6 +72,8 @@ def main() -> int:
         with Path(launches).open("a") as file:
             file.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
     sys.stdout.write("starting\n")
+    if os.environ.get("FORGE_TEST_STUBBORN"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     failure = os.environ.get("FORGE_TEST_FAIL")
     if failure:
         sys.stderr.write(f"error: {failure}\n")

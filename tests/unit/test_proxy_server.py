@@ -1,5 +1,6 @@
 import asyncio
 import errno
+import json
 import socket
 
 import pytest
@@ -97,3 +98,25 @@ async def test_a_connection_is_kept_also_for_less_than_a_second():
     writer.close()
     server.stop()
     await asyncio.wait_for(task, 5)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("forced", [True, False])
+async def test_at_the_end_whoever_has_no_answer_gets_one(forced):
+    entered = asyncio.Event()
+
+    async def app(scope, receive, send):
+        entered.set()
+        await asyncio.Event().wait()
+
+    server = HTTPServer(app, bind("127.0.0.1", 0), Limits(drain_seconds=0.1))
+    task = asyncio.create_task(server.serve(lambda: None))
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    await entered.wait()
+    (server.force if forced else server.stop)()
+    head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503")
+    assert json.loads(body)["error"]["type"] == "overloaded_error"
+    await asyncio.wait_for(task, 5)
+    writer.close()

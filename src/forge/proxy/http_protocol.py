@@ -20,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from forge.proxy.after_upgrade import AfterUpgrade
 from forge.proxy.error_response import error_type
 from forge.proxy.half_closed import HalfClosedWatch
+from forge.proxy.joined_head import CONTINUE, JoinedHead
 from forge.proxy.limits import Limits
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("forge.proxy")
 _FRAMING = (b"content-length", b"transfer-encoding")
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _VERSIONS = ("1.1", "1.0")
 _PIPELINED_AT_MOST = 4
 """Requests that are read ahead of the one being answered; while they are, the client's end is seen."""
@@ -37,47 +37,6 @@ _UPGRADES_AT_MOST = 16
 
 class _RefusedHeadError(Exception):
     """Raised inside a parser callback; httptools hands it on as a parser error."""
-
-
-class _JoinedHead:
-    """The transport that a request's answer is written to: its head waits for the first piece of the body.
-
-    uvicorn writes the two apart, which costs another system call here and another wake-up at the other end. The
-    application never begins an answer before it has something to say.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = None
-        self._awaits_head = True
-        self.written = 0
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        """Keep the head; write anything else, behind the head where that still waits."""
-        self.written += len(data)
-        if self._head is not None:
-            head, self._head = self._head, None
-            if data:
-                self._transport.writelines((head, data))
-            else:
-                # Not together: asyncio keeps an empty last piece in its buffer and never gets rid of it.
-                self._transport.write(head)
-        elif self._awaits_head and not data.startswith(_CONTINUE):
-            self._awaits_head = False
-            self._head = data
-        else:
-            self._transport.write(data)
-
-    def close(self) -> None:
-        """Write what waits, then close."""
-        self.flush()
-        self._transport.close()
-
-    def flush(self) -> None:
-        """Write the head of an answer that has no body."""
-        if self._head is not None:
-            self.write(b"")
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -92,7 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_head = True
     _begun = False
     _refusal: tuple[int, str] | None = None
-    _answer: _JoinedHead | None = None
+    _answer: JoinedHead | None = None
     _answering: RequestResponseCycle | None = None
     _half_closed: HalfClosedWatch | None = None
     _deaf = False
@@ -226,7 +185,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._arm_head_timer()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self._answer = _JoinedHead(self.transport)
+        self._answer = JoinedHead(self.transport)
         self._answering = cycle
         cycle.transport = cast("asyncio.Transport", self._answer)
         super()._start_asgi_task(cycle, app)
@@ -245,17 +204,15 @@ class BoundedProtocol(HttpToolsProtocol):
                 return
         status, message = self._refusal or (400, "the request is not valid HTTP/1.1")
         _log.debug("answered %d to what is no request: %s", status, message)
-        error = {"message": message, "type": error_type(status), "param": None, "code": None}
-        # Which protocol is spoken is not known yet: both kinds of clients find what they look for.
-        body = json.dumps({"type": "error", "error": error}).encode()
-        retry = b"retry-after: 1\r\n" if status == 503 else b""
-        self.transport.write(
-            STATUS_LINE[status]
-            + b"content-type: application/json\r\nconnection: close\r\n"
-            + retry
-            + b"content-length: %d\r\n\r\n" % len(body)
-            + body
-        )
+        self.transport.write(_short_answer(status, message))
+        self.transport.close()
+
+    def break_off(self) -> None:
+        """Tell a client whose request nobody began to answer that it will not be; there is no time left."""
+        answering = self._answering
+        if answering is None or answering.response_started or self.transport.is_closing():
+            return
+        self.transport.write(_short_answer(503, "the proxy is shutting down; try again later"))
         self.transport.close()
 
     def _count_head(self) -> None:
@@ -289,7 +246,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if cycle.response_started:
             cycle.message_event.set()  # whoever watches the client takes it for a nudge
         else:
-            self.transport.write(_CONTINUE)
+            self.transport.write(CONTINUE)
 
     def _arm_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(self.limits.header_seconds, self._head_overdue)
@@ -303,6 +260,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer = None
         if not self.transport.is_closing():
             self.transport.close()
+
+
+def _short_answer(status: int, message: str) -> bytes:
+    error = {"message": message, "type": error_type(status), "param": None, "code": None}
+    # Which protocol is spoken is not known here: both kinds of clients find what they look for.
+    body = json.dumps({"type": "error", "error": error}).encode()
+    retry = b"retry-after: 1\r\n" if status == 503 else b""
+    fields = b"content-type: application/json\r\nconnection: close\r\n" + retry
+    return STATUS_LINE[status] + fields + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
 def bounded(limits: Limits) -> type[BoundedProtocol]:

@@ -24,7 +24,8 @@ from forge.proxy.settings import Settings
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-_FORCED_CLOSE_SECONDS = 5.0
+_FORCED_SECONDS = 2.0
+"""After a second signal, for last words to clients; and again for the model server, until it is killed."""
 
 
 class Stop:
@@ -78,31 +79,42 @@ async def _run(settings: Settings, screen: Screen) -> int:
     stop = Stop(lambda: screen.say("Shutting down... (once more to end at once)"))
     stop.install()
     runtime = Runtime(settings)
-    forced = asyncio.create_task(stop.forced.wait())
+    code = EXIT_OK
     try:
-        code = await _first_of(_live(runtime, stop, screen), forced)
+        await _until_forced(_live(runtime, stop, screen), stop, runtime.force)
     except (ForgeError, BindError) as error:
         screen.fail(why(error, settings.kind))
         for said in getattr(error, "log", "").splitlines():
             screen.say(f"  | {said}")
         code = EXIT_FAILED
+    # What was started is ended, also now; a third signal cannot change that.
+    await _until_forced(runtime.aclose(), stop)
+    return EXIT_INTERRUPTED if stop.forced.is_set() else code
+
+
+async def _until_forced(
+    work: Coroutine[Any, Any, None], stop: Stop, hurry: Callable[[], None] = lambda: None
+) -> None:
+    """Await ``work``. Once a second signal came, ``hurry`` is called, and soon ``work`` is cancelled."""
+    task, forced = asyncio.create_task(work), asyncio.create_task(stop.forced.wait())
+    try:
+        await asyncio.wait({task, forced}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            hurry()
+            await asyncio.wait({task}, timeout=_FORCED_SECONDS)
+        if task.done():
+            task.result()
     finally:
         forced.cancel()
-    if code is None:
-        runtime.force()
-        code = EXIT_INTERRUPTED
-    # What was started is ended, also now; a third signal cannot change that.
-    async with asyncio.timeout(_FORCED_CLOSE_SECONDS if stop.forced.is_set() else None):
-        await runtime.aclose()
-    return code
+        await _cancelled(task)
 
 
-async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> int:
+async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> None:
     asked = asyncio.create_task(stop.asked.wait())
     try:
         opening = runtime.open(require_backend=True, on_waiting=lambda url: screen.say(_waiting(url)))
-        if await _first_of(_done(opening), asked) is None:
-            return EXIT_OK
+        if not await _done_before(opening, asked):
+            return
         settle()
         serving = asyncio.create_task(runtime.serve(lambda: screen.announce(runtime)))
         try:
@@ -113,22 +125,19 @@ async def _live(runtime: Runtime, stop: Stop, screen: Screen) -> int:
             await _cancelled(serving)
     finally:
         asked.cancel()
-    return EXIT_OK
 
 
-async def _first_of(work: Coroutine[Any, Any, int], ender: asyncio.Task[Any]) -> int | None:
-    """The result of ``work``, or None (with ``work`` cancelled) when ``ender`` is done first."""
+async def _done_before(work: Coroutine[Any, Any, None], ender: asyncio.Task[Any]) -> bool:
+    """Whether ``work`` came to its end before ``ender`` did; it is cancelled otherwise."""
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task, ender}, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
+        if task.done():
+            task.result()
+            return True
+        return False
     finally:
         await _cancelled(task)
-
-
-async def _done(work: Coroutine[Any, Any, None]) -> int:
-    await work
-    return EXIT_OK
 
 
 async def _cancelled(task: asyncio.Task[Any]) -> None:

@@ -34,6 +34,10 @@ logging.getLogger("uvicorn.error").addFilter(_WithoutCancellations())
 
 _LAST_WORDS_SECONDS = 2.0
 """For what requests still say when the drain's time is over; then they are cancelled."""
+_LAST_ANSWER_SECONDS = 1.5
+"""Of these, until those that have said nothing are answered for them."""
+_FORCED_WORDS_SECONDS = 0.1
+"""The same where the end was forced."""
 
 
 class BindError(OSError):
@@ -166,7 +170,8 @@ class HTTPServer:
         self._server.should_exit = True
 
     def force(self) -> None:
-        """End now: what is in flight is cancelled."""
+        """End now: what is in flight is told so, and cancelled."""
+        self._server.on_deadline()
         self._server.should_exit = True
         self._server.force_exit = True
 
@@ -186,20 +191,34 @@ class _Server(uvicorn.Server):
         """Look at the connections every second; uvicorn calls this ten times in one."""
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
-            for connection in tuple(self.server_state.connections):
-                if isinstance(connection, BoundedProtocol):
-                    connection.look_at_writing(now)
+            for connection in self._bounded_connections():
+                connection.look_at_writing(now)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        telling = asyncio.get_running_loop().call_later(self.drain_seconds, self.on_deadline)
+        later = asyncio.get_running_loop().call_later
+        telling = later(self.drain_seconds, self.on_deadline)
+        answering = later(self.drain_seconds + _LAST_ANSWER_SECONDS, self._break_off)
         try:
             await super().shutdown(sockets)
         finally:
             telling.cancel()
-        pending = [task for task in self.server_state.tasks if not task.done()]
+            answering.cancel()
+        pending = {task for task in self.server_state.tasks if not task.done()}
+        if not pending:
+            return
+        _, pending = await asyncio.wait(pending, timeout=_FORCED_WORDS_SECONDS)
+        # uvicorn would send a plain text and status 500 for a request that is cancelled before it is answered.
+        self._break_off()
         for task in pending:
             task.cancel()
         if pending:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait(pending, timeout=2)
+
+    def _break_off(self) -> None:
+        for connection in self._bounded_connections():
+            connection.break_off()
+
+    def _bounded_connections(self) -> list[BoundedProtocol]:
+        return [each for each in self.server_state.connections if isinstance(each, BoundedProtocol)]
