@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -988,3 +989,31 @@ def test_no_tool_to_answer_by_is_offered_to_a_caller_that_demands_a_call() -> No
     (send,) = turn.start()
     assert isinstance(send, Send)
     assert [tool.name for tool in send.request.tools] == ["get_weather", "read_file"]
+
+
+def logprobs(*tokens: str) -> dict[str, Any]:
+    return {"logprobs": {"content": [{"token": token} for token in tokens], "refusal": None}}
+
+
+@pytest.mark.parametrize("pieces", [["a", " <", " b", "."], ["a <", " b."], ["a < b."]], ids=len)
+def test_what_came_beside_a_text_that_had_to_wait_goes_out_with_it(pieces: list[str]) -> None:
+    """ "<" may begin a call, so it waits for what follows."""
+    played = play(ask(), [*(TextDelta(piece, logprobs(piece)) for piece in pieces), STOP])
+
+    extras = [o.extra for o in played.outputs if isinstance(o, TextDelta) and o.extra]
+    assert played.text == "a < b."
+    assert [t["token"] for extra in extras for t in extra["logprobs"]["content"]] == pieces
+
+
+@pytest.mark.parametrize("choice", [None, ToolChoice("required")], ids=["auto", "required"])
+def test_a_refusal_is_an_answer(choice: ToolChoice | None) -> None:
+    refusal = {"delta": {"refusal": "I cannot do that."}}
+    played = play(ask(choice), [TextDelta("", refusal), STOP])
+
+    assert (played.reasons, played.end.reason) == ([], "stop")
+    assert [o.extra for o in played.outputs if isinstance(o, TextDelta)] == [refusal]
+
+
+def test_what_comes_without_text_is_no_text_to_go_on_from() -> None:
+    played = play(ask(), [TextDelta("", logprobs("")), STOP], text_attempt("Hello."))
+    assert played.text == "Hello."

@@ -336,3 +336,27 @@ def test_an_answer_comes_out_as_it_went_in(content):
     again = [delta for event in events(outputs) for delta in decoder.feed_object(event)]
     assert message(shown(again))["content"] == content
     assert isinstance(decoder.end()[-1], Finish)
+
+
+def test_a_citation_may_come_before_its_text():
+    outputs = [own(SEARCH), own(CITED), TextDelta("It is so.")]
+    block = {"type": "text", "text": "It is so.", "citations": [CITED["citation"]]}
+    assert message(outputs)["content"] == [SEARCH, block]
+    assert accumulated(events(outputs)) == [SEARCH, block]
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_a_refusal_is_shown_as_text_and_named(reason):
+    outputs = [TextDelta("", {"delta": {"refusal": "I can"}}), TextDelta("", {"delta": {"refusal": "not."}})]
+    end = finished(reason)
+    stop = "refusal" if reason == "stop" else "max_tokens"
+    assert message(outputs, end)["content"] == [{"type": "text", "text": "I cannot."}]
+    assert accumulated(events(outputs, end)) == [{"type": "text", "text": "I cannot."}]
+    assert message(outputs, end)["stop_reason"] == stop
+    assert events(outputs, end)[-2]["delta"]["stop_reason"] == stop
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "", '"x"', "{}", '{"a": 1}'])
+def test_arguments_are_the_same_object_streamed_and_whole(arguments):
+    call = CallReady(id="toolu_1", name="f", arguments=arguments)
+    assert accumulated(events([call])) == message([call])["content"]

@@ -11,6 +11,7 @@ from forge.core.events import CallReady, Finished, ReasoningDelta, TextDelta, Us
 from forge.core.request import Reasoning
 from forge.wire.openai_emit import Identity
 from forge.wire.responses_emit import ResponseEncoder
+from forge.wire.responses_object import output_logprobs
 from forge.wire.responses_reasoning import read_reasoning
 from forge.wire.responses_request import ResponsesRequest
 from forge.wire.responses_tools import Label
@@ -330,3 +331,13 @@ def test_a_stream_is_its_object(outputs, summaries, sealing, reason):
     Response.model_validate(whole)
     for event in stream:
         EVENT.validate_python(event)
+
+
+def test_tokens_have_their_bytes_and_rivals_even_where_the_chat_left_them_out():
+    rival = {"token": "é", "logprob": -2.0, "bytes": None}
+    given = {"content": [{"token": "a", "logprob": -1.0, "bytes": None, "top_logprobs": [rival]}, "nonsense"]}
+    whole = {"token": "é", "logprob": -2.0, "bytes": [195, 169], "top_logprobs": []}
+    assert output_logprobs(given) == [
+        {"token": "a", "logprob": -1.0, "bytes": [97], "top_logprobs": [whole]},
+    ]
+    assert output_logprobs({"tokens": ["a"]}) == output_logprobs(None) == []

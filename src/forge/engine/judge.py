@@ -133,7 +133,7 @@ def _judge_calls(calls: tuple[CheckedCall, ...], rules: Rules, level: int) -> Ve
 
 def _judge_text(answer: Answer, rules: Rules, level: int) -> Verdict:
     cut = answer.finish_reason == "length"
-    if answer.finish_reason in _WITHHELD:
+    if answer.finish_reason in _WITHHELD or answer.refuses:
         return Verdict(accepted=True, reason="accepted")
     if bound := answer.next_text_bound:
         return Verdict(

@@ -159,9 +159,10 @@ class Release:
             self._not_handed_over.clear()
 
     def _show(self, delta: TextDelta) -> list[Output]:
-        if self._separate:
+        if self._separate and delta.text:
             self._separate = False
             delta = TextDelta("\n\n" + delta.text.lstrip(), delta.extra)
-        self._shown.append(delta.text)
+        if delta.text:
+            self._shown.append(delta.text)
         self._not_handed_over.append(delta)
         return [delta]

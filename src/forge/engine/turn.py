@@ -174,15 +174,28 @@ class Turn:
         answer.finish = delta
         if not self._plan.guards:
             return self._pass_on(answer)
-        outputs = self._segments(answer, answer.end_text())
+        outputs = self._segments(answer, answer.end_text()) + self._beside(answer)
         return outputs + self._judge(answer)
 
     def _text(self, answer: Answer, delta: TextDelta) -> list[Output]:
+        if delta.extra is not None:
+            answer.feed_beside(delta.extra)
         segments = answer.feed_text(delta.text)
-        outputs = self._segments(answer, segments, delta)
         if self._plan.streams_respond and self._plan.reads_calls_in(answer):
+            # The message stands where its call does: what comes behind the call follows it, however it was split.
+            call = next(
+                (i for i, segment in enumerate(segments) if not isinstance(segment, TextSegment)), None
+            )
+            outputs = self._segments(answer, segments[:call], delta)
             outputs += self._release.message(answer.respond.feed(delta.text))
-        return outputs
+            outputs += self._segments(answer, () if call is None else segments[call:], delta)
+        else:
+            outputs = self._segments(answer, segments, delta)
+        return outputs if delta.text else outputs + self._beside(answer)
+
+    def _beside(self, answer: Answer) -> list[Output]:
+        """What came beside texts, where no text followed to go with it."""
+        return self._release.text(TextDelta("", answer.take_beside())) if answer.beside else []
 
     def _segments(
         self, answer: Answer, segments: tuple[Segment, ...], delta: TextDelta | None = None
@@ -190,7 +203,9 @@ class Turn:
         outputs: list[Output] = []
         for segment in segments:
             if isinstance(segment, TextSegment):  # nearly always, and nearly always what just came
-                if delta is None or delta.text != segment.text:
+                if answer.beside:
+                    outputs += self._release.text(TextDelta(segment.text, answer.take_beside()))
+                elif delta is None or delta.text != segment.text:
                     outputs += self._release.text(TextDelta(segment.text))
                 else:
                     outputs += self._release.text(delta)
@@ -274,6 +289,7 @@ class Turn:
         if isinstance(delta, TextDelta) and (not answer.raw_text or answer.raw_text[-1] is not delta.text):
             answer.raw_text.append(delta.text)
         outputs = self._release.everything("" if self._is_muted(answer) else "".join(answer.raw_text))
+        outputs += self._beside(answer)
         if isinstance(delta, BlockDelta):
             outputs += self._release.block(delta)
         elif isinstance(delta, Finish):

@@ -75,6 +75,9 @@ class EventEncoder:
         self._index = -1
         self._open: str | None = None
         self._prefix = b""
+        self._early: list[Mapping[str, Any]] = []
+        """Citations that came before the text that they are for."""
+        self._refused = False
 
     def start(self) -> bytes:
         """The first event."""
@@ -82,11 +85,13 @@ class EventEncoder:
         return _event("message_start", {"message": message})
 
     def text(self, delta: TextDelta) -> bytes:
-        """A piece of text. What came beside it (logprobs) has no place in this protocol."""
-        if not delta.text:
+        """A piece of text, or of a refusal. What else came beside it (logprobs) has no place in this protocol."""
+        text, refused = _shown(delta)
+        self._refused = self._refused or refused
+        if not text:
             return b""
-        before = b"" if self._open == "text" else self._begin("text", {"text": ""}, "text_delta", "text")
-        return b"%b%b%b}}\n\n" % (before, self._prefix, dumps(delta.text))
+        before = b"" if self._open == "text" else self._begin_text()
+        return b"%b%b%b}}\n\n" % (before, self._prefix, dumps(text))
 
     def reasoning(self, delta: ReasoningDelta) -> bytes:
         """A piece of thinking; a signature ends the block."""
@@ -110,20 +115,29 @@ class EventEncoder:
         if kind == "content_block_stop":
             return self._close()
         if kind == "citations_delta":
-            return self._delta(delta.value) if self._open == "text" else b""
+            if self._open == "text":
+                return self._delta(delta.value)
+            self._early.append(delta.value)
+            return b""
         return self._close() + self._block(delta.value) + self._close()
 
     def call(self, call: CallReady) -> bytes:
         """A whole call: its block, its input in one piece, its end."""
         block = {"type": "tool_use", "id": fit_call_id(call.id), "name": call.name, "input": {}}
-        piece = {"type": "input_json_delta", "partial_json": call.arguments}
+        arguments = object_arguments(call.arguments).decode()
+        piece = {"type": "input_json_delta", "partial_json": arguments}
         return self._close() + self._block(block) + self._delta(piece) + self._close()
 
     def finish(self, finished: Finished) -> bytes:
         """The end of the last block, why the answer ended, and what it cost."""
-        delta = encode_stop(finished)
+        delta = encode_stop(finished, refused=self._refused)
         fields = {"delta": delta, "usage": encode_usage(finished.usage or Usage()), **_beside(finished)}
         return self._close() + _event("message_delta", fields) + _STOP_EVENT
+
+    def _begin_text(self) -> bytes:
+        sent = self._begin("text", {"text": ""}, "text_delta", "text")
+        early, self._early = self._early, []
+        return sent + b"".join(map(self._delta, early))
 
     def _begin(self, kind: str, empty: Mapping[str, str], piece: str, field: str) -> bytes:
         sent = self._close() + self._block({"type": kind, **empty})
@@ -154,6 +168,8 @@ class MessageBuilder:
         self._blocks: list[dict[str, Any]] = []
         self._field = ""
         self._pieces: list[str] = []
+        self._early: list[Any] = []
+        self._refused = False
 
     def add(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> None:
         """Take the next output."""
@@ -163,7 +179,9 @@ class MessageBuilder:
             call = {"type": "tool_use", "id": fit_call_id(output.id), "name": output.name, "input": arguments}
             self._append(call)
         elif isinstance(output, TextDelta):
-            self._add("text", output.text)
+            text, refused = _shown(output)
+            self._refused = self._refused or refused
+            self._add("text", text)
         elif isinstance(output, BlockDelta):
             self._add_block(output.value)
         elif output.redacted:
@@ -176,18 +194,23 @@ class MessageBuilder:
         self._close()
         usage = encode_usage(finished.usage or Usage())
         message = _message(identity, self._blocks, usage=usage)
-        return dumps({**_beside(finished), **message, **encode_stop(finished)})
+        return dumps({**_beside(finished), **message, **encode_stop(finished, refused=self._refused)})
 
     def _add(self, field: str, piece: str, signature: str = "") -> None:
         if not piece and not signature:
             return
-        if self._field != field:
-            self._append({"type": field, field: "", **({"signature": ""} if field == "thinking" else {})})
-            self._field = field
+        self._open(field)
         self._pieces.append(piece)
         if signature:
             self._blocks[-1]["signature"] = signature
             self._close()
+
+    def _open(self, field: str) -> None:
+        if self._field != field:
+            self._append({"type": field, field: "", **({"signature": ""} if field == "thinking" else {})})
+            self._field = field
+        if field == "text" and self._early:
+            self._blocks[-1]["citations"], self._early = self._early, []
 
     def _add_block(self, value: dict[str, Any]) -> None:
         kind = value.get("type")
@@ -197,6 +220,8 @@ class MessageBuilder:
             self._append(value)
         elif self._field == "text":
             self._blocks[-1].setdefault("citations", []).append(value.get("citation"))
+        else:
+            self._early.append(value.get("citation"))
 
     def _append(self, block: dict[str, Any]) -> None:
         self._close()
@@ -209,8 +234,11 @@ class MessageBuilder:
             self._field = ""
 
 
-def encode_stop(finished: Finished) -> dict[str, Any]:
-    """The fields that say why an answer ended: the backend's own word where it still holds."""
+def encode_stop(finished: Finished, *, refused: bool = False) -> dict[str, Any]:
+    """The fields that say why an answer ended: the backend's own word where it still holds.
+
+    ``refused``: it was a refusal, which other protocols do not name as the reason.
+    """
     extra = finished.extra if finished.protocol is Protocol.ANTHROPIC else {}
     fields = {name: value for name, value in extra.items() if name not in ("stop_reason", "stop_sequence")}
     own, sequence = extra.get("stop_reason"), extra.get("stop_sequence")
@@ -224,6 +252,8 @@ def encode_stop(finished: Finished) -> dict[str, Any]:
     else:
         reason = _REASONS.get(finished.reason, "end_turn")
         sequence = None
+    if refused and reason == "end_turn":
+        reason = "refusal"
     return {"stop_reason": reason, "stop_sequence": sequence, **fields}
 
 
@@ -237,6 +267,12 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
     }
+
+
+def _shown(delta: TextDelta) -> tuple[str, bool]:
+    """The text that a piece shows, and whether it is one of a refusal: chat completions have a field for that."""
+    refusal = (delta.extra.get("delta") or {}).get("refusal") if delta.extra else None
+    return (delta.text + refusal, True) if isinstance(refusal, str) and refusal else (delta.text, False)
 
 
 def error_type(status: int) -> str:

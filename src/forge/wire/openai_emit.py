@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
+from forge.core.pieces import add_pieces
 from forge.wire.json_text import dumps
 from forge.wire.openai_request import REASONING_FIELDS
 
@@ -117,9 +118,9 @@ class AnswerBuilder:
             self._text.append(output.text)
             for name, value in (output.extra or {}).items():
                 if name == "delta":
-                    _merge(self._message, value)
+                    add_pieces(self._message, value)
                 else:
-                    _merge(self._choice, {name: value})
+                    add_pieces(self._choice, {name: value})
 
     def encode(self, identity: Identity, finished: Finished) -> bytes:
         """The whole answer."""
@@ -186,18 +187,3 @@ def _call(call: CallReady) -> dict[str, Any]:
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments},
     }
-
-
-def _merge(into: dict[str, Any], fields: dict[str, Any]) -> None:
-    """Fields that came in pieces: strings and lists grow, objects merge, the last of anything else counts."""
-    for name, value in fields.items():
-        old = into.get(name)
-        if isinstance(old, str) and isinstance(value, str):  # noqa: SIM114 - merged, the types are lost
-            into[name] = old + value
-        elif isinstance(old, list) and isinstance(value, list):
-            into[name] = old + value
-        elif isinstance(old, dict) and isinstance(value, dict):
-            into[name] = dict(old)
-            _merge(into[name], value)
-        else:
-            into[name] = value

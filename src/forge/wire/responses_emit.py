@@ -14,7 +14,7 @@ from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, T
 from forge.core.request import Reasoning
 from forge.wire.json_text import dumps
 from forge.wire.openai_emit import Identity
-from forge.wire.responses_object import final_state, output_annotations, response_object
+from forge.wire.responses_object import final_state, output_annotations, output_logprobs, response_object
 from forge.wire.responses_reasoning import sealed
 from forge.wire.responses_request import ResponsesRequest
 from forge.wire.responses_tools import Label, custom_input
@@ -145,9 +145,11 @@ class ResponseEncoder:
         refusal = beside.get("refusal")
         if isinstance(refusal, str) and refusal:
             events += self._piece("message", _REFUSAL, refusal)
-        found = _tokens(delta.extra.get("logprobs"))
+        found = output_logprobs(delta.extra.get("logprobs"))
         annotations = output_annotations(beside.get("annotations"))
-        if delta.text or found or annotations:
+        # Tokens of what is no text (a call, say) open no message.
+        speaks = self._open is not None and self._open.kind == "message"
+        if delta.text or annotations or (found and speaks):
             events += self._piece("message", _TEXT, delta.text, found)
             part = self._open.part if self._open is not None else None
             if part is not None:
@@ -284,9 +286,3 @@ class ResponseEncoder:
             self._identity,
             {"id": self.id, "status": status, "output": self.output, **state},
         )
-
-
-def _tokens(logprobs: Any) -> list[Any]:
-    """The tokens of a chat's ``logprobs``; servers have other forms of it, which have no place here."""
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return content if isinstance(content, list) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from forge.core.events import Finished, Usage
+from forge.wire.json_text import well_formed
 from forge.wire.openai_emit import Identity
 from forge.wire.responses_request import ResponsesRequest
 
@@ -70,6 +71,25 @@ def output_annotations(annotations: Any) -> list[Any]:
         inner = annotation.get(kind) if isinstance(kind, str) else None
         found.append({"type": kind, **inner} if isinstance(inner, dict) else annotation)
     return found
+
+
+def output_logprobs(logprobs: Any) -> list[Any]:
+    """The tokens of a chat's ``logprobs``, complete; servers have other forms of it, which have no place here."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return (
+        [_token(token) for token in content if isinstance(token, dict)] if isinstance(content, list) else []
+    )
+
+
+def _token(token: dict[str, Any]) -> dict[str, Any]:
+    """A token as this API has it: with its bytes, and with its rivals, where a chat may leave them out."""
+    written, rivals = token.get("bytes"), token.get("top_logprobs")
+    if not isinstance(written, list):
+        written = list(well_formed(str(token.get("token") or "")).encode())
+    rivals = (
+        [_token(rival) for rival in rivals if isinstance(rival, dict)] if isinstance(rivals, list) else []
+    )
+    return {**token, "bytes": written, "top_logprobs": rivals}
 
 
 def _details(usage: Usage, name: str) -> dict[str, Any]:
