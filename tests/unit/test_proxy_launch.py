@@ -86,6 +86,42 @@ def test_a_wrong_profile_names_its_file():
     assert str(profile_path("work")) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        pytest.param(["--total-timeout", "-1"], "--total-timeout ", id="a-limit"),
+        pytest.param(["--max-body", "nan"], "--max-body ", id="a-size"),
+        pytest.param(["--queue-limit", "-1", "--serialize"], "--queue-limit ", id="the-queue"),
+        pytest.param(["--allowed-host", "a:1"], "--allowed-host ", id="a-name-that-differs"),
+        pytest.param(["--cors-origin", "a"], "--cors-origin ", id="another-one"),
+        pytest.param(["--queue-limit", "4"], "--queue-limit ", id="a-queue-that-nothing-waits-in"),
+        pytest.param(
+            ["--queue-timeout", "4", "--no-serialize"], "--queue-timeout ", id="a-wait-that-is-none"
+        ),
+    ],
+)
+def test_what_is_wrong_is_called_as_it_was_typed(arguments, named):
+    with pytest.raises(click.UsageError) as caught:
+        chosen("--backend-url", "http://h", *arguments)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["total_timeout = -1.0", "queue_limit = 4", "max_body = nan"])
+def test_in_a_profile_it_is_called_as_it_is_written_there(line):
+    write_profile(profile_path("work"), f"{PROFILE}{line}\n")
+    with pytest.raises(click.UsageError) as caught:
+        chosen("--profile", "work")
+    assert f": {line.partition(' ')[0]} " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--serialize"], ["--max-concurrent", "2"]], ids=["one-at-a-time", "some-at-a-time"]
+)
+def test_a_bound_on_the_queue(arguments):
+    settings = chosen("--backend-url", "http://h", *arguments, "--queue-limit", "4", "--queue-timeout", "9")
+    assert (settings.limits.queue, settings.limits.queue_seconds) == (4, 9.0)
+
+
 def test_a_key_and_its_file_exclude_one_another(tmp_path):
     (tmp_path / "k").write_text("k")
     with pytest.raises(click.UsageError, match="--api-key-file"):

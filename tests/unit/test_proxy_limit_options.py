@@ -1,6 +1,6 @@
 import pytest
 
-from forge.proxy.limit_options import LIMIT_OPTIONS, limits_of, shown
+from forge.proxy.limit_options import LIMIT_OPTIONS, by_option, limits_of
 from forge.proxy.limits import Limits
 
 
@@ -27,11 +27,11 @@ def test_a_body_of_no_size_is_a_fault_of_the_limits(number):
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ("queue must be at least 0", "--queue-limit must be at least 0"),
-        ("queue_seconds must be more", "--queue-timeout must be more"),
-        ("body_bytes must be more", "--max-body must be more"),
+        ("queue must be at least 0", "queue_limit must be at least 0"),
+        ("queue_seconds must be more", "queue_timeout must be more"),
+        ("body_bytes must be more", "max_body must be more"),
         ("max_retries must be more", "max_retries must be more"),
     ],
 )
-def test_faults_are_told_in_the_command_lines_words(message, said):
-    assert shown(message) == said
+def test_faults_name_the_option(message, said):
+    assert by_option(message) == said

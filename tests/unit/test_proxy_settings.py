@@ -196,3 +196,10 @@ def test_how_many_reach_the_backend_at_once(fields, expected):
 def test_repr_hides_keys():
     shown = repr(Settings(backend_url=URL, backend_api_key="s3cret-a", api_key="s3cret-b"))
     assert "s3cret" not in shown
+
+
+def test_secrets_are_the_keys_and_the_urls_password():
+    settings = Settings(backend_url="http://u:p%40ss@h", api_key="k")
+    assert settings.secrets == ("k", "p%40ss", "p@ss")
+    assert Settings(backend_url="http://h").secrets == ()
+    assert Settings(backend="embedded").secrets == ()

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import click
 
-from forge.proxy.limit_options import shown
 from forge.proxy.log_output import set_up_logging
 from forge.proxy.option_groups import GroupedCommand, given, option
 from forge.proxy.options import LOG_NAMES, OPTIONS, settings_of
@@ -84,7 +83,7 @@ def command(ctx: click.Context, /, **_: Any) -> int:
     that name an unknown tool or that break a tool's schema never reach the client as they are.
     """
     settings = chosen_settings(ctx)
-    set_up_logging(settings.log_format, settings.level, (settings.api_key, settings.backend_api_key))
+    set_up_logging(settings.log_format, settings.level, settings.secrets)
 
     # Late: --help, --version and bad flags need none of it.
     from forge.proxy.announce import announce
@@ -168,9 +167,9 @@ def _flag(name: str) -> str:
 
 def flagged(message: str) -> str:
     """A settings error in the words of the command line: ``max_retries`` is ``--max-retries`` there."""
-    message = shown(message)
-    for name in sorted(Settings.__dataclass_fields__, key=len, reverse=True):
+    flags = {str(each.name): each.opts[0] for each in OPTIONS}
+    for name in sorted(flags, key=len, reverse=True):
         if "_" in name:
-            message = message.replace(name, "--" + name.replace("_", "-"))
+            message = message.replace(name, flags[name])
     message = re.sub(r"\b(requires|use|accept|or) (gguf|backend)\b(?!=)", r"\1 --\2", message)
     return re.sub(r"\bbackend='(\w+)'", r"--backend \1", message)

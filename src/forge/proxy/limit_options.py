@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from forge.proxy.limits import Limits
@@ -79,6 +80,11 @@ LIMIT_OPTIONS: Final[tuple[GroupedOption, ...]] = (
 )
 
 
+def of_the_queue(flags: Mapping[str, Any]) -> str | None:
+    """An option of ``flags`` that was given, and only counts where requests wait; None if there is none."""
+    return next((name for name in ("queue_limit", "queue_timeout") if flags[name] is not None), None)
+
+
 def limits_of(flags: dict[str, Any]) -> Limits:
     """Take the limits out of ``flags``; None is one that was not given."""
     given = {field: flags.pop(name, None) for name, field in _FIELDS.items()}
@@ -89,9 +95,9 @@ def limits_of(flags: dict[str, Any]) -> Limits:
     return Limits(**{field: value for field, value in given.items() if value is not None})
 
 
-def shown(message: str) -> str:
-    """``message`` with the name of a limit that it begins with as the command line has it."""
+def by_option(fault: str) -> str:
+    """A fault of the limits with the name of its option, which is also its key in a profile, before it."""
     for name, field in (*_FIELDS.items(), ("max_body", "body_bytes")):
-        if message.startswith(f"{field} "):
-            return message.replace(field, "--" + name.replace("_", "-"), 1)
-    return message
+        if fault.startswith(f"{field} "):
+            return name + fault.removeprefix(field)
+    return fault

@@ -81,19 +81,24 @@ def json_line(entry: dict[str, Any], masked: Any = str) -> str:
     return str(masked(json.dumps(entry, default=str)))
 
 
+def _spellings(secret: str) -> set[str]:
+    """A secret as it may stand in a line: as it is, quoted, and any of these in JSON."""
+    said = {secret, repr(secret)[1:-1]}
+    return said | {json.dumps(text)[1:-1] for text in said}
+
+
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
 
 
-def set_up_logging(
-    style: str, level: str, secrets: Iterable[str | None] = (), stream: TextIO | None = None
-) -> None:
+def set_up_logging(style: str, level: str, secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
     """Send the log of this process to ``stream`` (standard error), from ``level`` on.
 
     ``style`` is one of :data:`LOG_FORMATS`, ``level`` one of :data:`LOG_LEVELS`.
     """
     # A shorter one would turn up in every other word.
-    known = sorted({secret for secret in secrets if secret and len(secret) >= 4}, key=len, reverse=True)
+    long_enough = [secret for secret in secrets if len(secret) >= 4]
+    known = sorted({text for secret in long_enough for text in _spellings(secret)}, key=len, reverse=True)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(known) if style == "json" else TextFormatter(known))
     number = logging.getLevelNamesMapping()[level.upper()]

@@ -15,11 +15,11 @@ import click
 from forge.proxy.backend_options import BACKEND_OPTIONS
 from forge.proxy.guard_options import GUARD_OPTIONS
 from forge.proxy.key_files import read_key
-from forge.proxy.limit_options import LIMIT_OPTIONS, limits_of
+from forge.proxy.limit_options import LIMIT_OPTIONS, by_option, limits_of, of_the_queue
 from forge.proxy.listen_options import LISTEN_OPTIONS
 from forge.proxy.log_output import LOG_FORMATS, LOG_LEVELS
 from forge.proxy.option_groups import GroupedOption, option
-from forge.proxy.settings import Settings
+from forge.proxy.settings import Settings, SettingsError
 from forge.proxy.workflows import TABLES, load_workflows
 
 LOG_OPTIONS: Final[tuple[GroupedOption, ...]] = (
@@ -67,6 +67,14 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     workflow = fields.pop("workflow")
     if workflow is not None:
         fields["workflows"] += load_workflows(Path(workflow).expanduser())
-    settings = Settings(limits=limits_of(fields), **fields)
+    waiting = of_the_queue(fields)
+    limits = limits_of(fields)
+    if (fault := limits.fault()) is not None:
+        raise SettingsError(by_option(fault))
+    settings = Settings(limits=limits, **fields)
     settings.check()
+    if waiting is not None and settings.at_once is None:
+        raise SettingsError(
+            f"{waiting} means nothing where nothing waits: set max_concurrent too, or serialize"
+        )
     return settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from forge.core.reasoning import REASONING_REPLAY_CHOICES, ReasoningReplay
 from forge.engine.policy import TEXT_POLICIES, TextPolicy
@@ -91,6 +91,13 @@ class Settings:
     def level(self) -> str:
         """From which level on the log is written."""
         return self.log_level or ("debug" if self.verbose else "info")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown: the keys, and a password in the backend's URL."""
+        password = urlsplit(self.backend_url).password if self.backend_url is not None else None
+        known = (self.api_key, self.backend_api_key, password, unquote(password or ""))
+        return tuple(secret for secret in known if secret)
 
     @property
     def embedded(self) -> bool:

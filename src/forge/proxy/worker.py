@@ -47,7 +47,7 @@ async def _work() -> int:
     reader = await _input()
     brief = msgspec.json.decode(await reader.readline(), type=Brief)
     settings = brief.settings
-    set_up_logging(settings.log_format, settings.level, (settings.api_key, settings.backend_api_key))
+    set_up_logging(settings.log_format, settings.level, settings.secrets)
     listener = socket.socket(fileno=brief.listener)
     runtime = Runtime(settings, Inherited(listener, brief.backend_url, brief.budget, brief.window))
     Stop(runtime.stop).install()
