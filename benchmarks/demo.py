@@ -8,18 +8,22 @@ Everything shown comes from this run. Nothing is left running, whatever ends it.
 from __future__ import annotations
 
 import argparse
+import sys
 
-import aiohttp
-import stack
-from calling import Answer, ask
-from cases import DEMO_CASES, Case
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-from rich.text import Text
+try:
+    import aiohttp
+    import stack
+    from calling import Answer, ask
+    from cases import DEMO_CASES, Case
+    from rich.console import Console
+    from rich.progress import track
+    from rich.table import Table
+    from rich.text import Text
 
-from forge import embedded
-from forge.embedded.models import DEFAULT_MODEL, MODELS
+    from forge import embedded
+    from forge.embedded.models import DEFAULT_MODEL, MODELS
+except KeyboardInterrupt:  # they take a moment, and this is the first thing that anyone runs
+    sys.exit(130)
 
 TOOL_CHOICE = "required"
 # Enough for any of these calls. The bare server needs a limit: a small model that is told to call, and does not,
@@ -102,9 +106,10 @@ def totals_table(before: list[Answer], after: list[Answer]) -> Table:
 def how_to_go_on(console: Console) -> None:
     console.print(
         "\nA call being valid means that the client can run it; whether it is the right one is up to the model.\n"
-        "This one is tiny. A better one is a flag away: python -m forge.embedded install --model qwen2.5-coder-1.5b\n"
-        "\nRun the proxy yourself, on this model or in front of your own server:\n"
+        "\nRun the proxy yourself, on this tiny model, on a better one, or in front of your own server:\n"
         "  .venv/bin/python -m forge.proxy --backend embedded\n"
+        "  .venv/bin/python -m forge.embedded install --model qwen2.5-coder-1.5b   # once, 1.1 GB; then\n"
+        "  .venv/bin/python -m forge.proxy --backend embedded --model qwen2.5-coder-1.5b\n"
         "  .venv/bin/python -m forge.proxy --backend-url http://localhost:8080\n"
         "and point any OpenAI client at it: base_url http://localhost:8081/v1, any API key.\n"
         "Nothing of this demo is left running.",
