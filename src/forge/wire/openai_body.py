@@ -24,12 +24,12 @@ from forge.core.request import (
     Result,
     Text,
     Tool,
-    ToolChoice,
 )
 from forge.errors import RequestError
 from forge.wire.arguments import sound_arguments
 from forge.wire.beginnings import Beginnings
 from forge.wire.json_text import dumps, is_json
+from forge.wire.openai_choice import write_choice
 
 _OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stream_options"})
 _NO_SCHEMA = {"type": "object", "properties": {}}
@@ -84,7 +84,7 @@ def _head(
     if request.tools:
         yield "tools", b"[%b]" % b",".join([encode_tool(tool) for tool in request.tools])
     if request.tool_choice is not None:
-        yield "tool_choice", dumps(_tool_choice(request.tool_choice))
+        yield "tool_choice", dumps(write_choice(request.tool_choice, request.tools))
 
 
 def _stream_options(raw: Raw | None) -> bytes:
@@ -94,12 +94,6 @@ def _stream_options(raw: Raw | None) -> bytes:
     except msgspec.DecodeError:
         options = {}
     return dumps({**options, "include_usage": True})
-
-
-def _tool_choice(choice: ToolChoice) -> Any:
-    if choice.mode != "named":
-        return choice.mode
-    return {"type": "function", "function": {"name": choice.name}}
 
 
 def encode_tool(tool: Tool) -> bytes | Raw:

@@ -19,17 +19,16 @@ from forge.core.request import (
     Result,
     Text,
     Tool,
-    ToolChoice,
 )
 from forge.errors import RequestError
 from forge.wire.conversations import SHORTEST, Beginning, Conversations
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
+from forge.wire.openai_choice import read_choice
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """The names under which servers and clients send thinking, the most common first."""
 
 _NULL = b"null"
-_CHOICE_MODES = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
 
 
 class _Function(Struct):
@@ -96,10 +95,14 @@ def _decode(body: bytes, known: Beginning | None) -> Request:
     choice = _given(fields.pop("tool_choice", None))
     if stream not in (None, b"true", b"false"):
         raise RequestError("'stream' must be true or false", "stream")
+    tools = _tools(tools_raw) if tools_raw is not None else ()
+    tool_choice = None
+    if choice is not None:
+        tool_choice, tools = read_choice(choice, tools)
     return Request(
         messages=messages,
-        tools=_tools(tools_raw) if tools_raw is not None else (),
-        tool_choice=_tool_choice(choice) if choice is not None else None,
+        tools=tools,
+        tool_choice=tool_choice,
         model=_string(model, "model") if model is not None else None,
         stream=stream == b"true",
         options=fields,
@@ -299,20 +302,3 @@ def _other_name(tool: dict[str, Any], kind: str) -> str:
         if isinstance(holder, dict) and isinstance(holder.get("name"), str):
             return str(holder["name"])
     return kind
-
-
-def _tool_choice(data: bytes) -> ToolChoice:
-    choice = loads(data)
-    if isinstance(choice, str) and choice in _CHOICE_MODES:
-        return ToolChoice(_CHOICE_MODES[choice])
-    if isinstance(choice, dict):
-        kind = choice.get("type")
-        if kind in _CHOICE_MODES:
-            return ToolChoice(_CHOICE_MODES[kind])
-        inner = choice.get(kind) if isinstance(kind, str) else None
-        if kind == "allowed_tools" and isinstance(inner, dict) and inner.get("mode") in _CHOICE_MODES:
-            return ToolChoice(_CHOICE_MODES[inner["mode"]])
-        for holder in (inner, choice):
-            if isinstance(holder, dict) and isinstance(holder.get("name"), str):
-                return ToolChoice("named", holder["name"])
-    raise RequestError('\'tool_choice\' must be "auto", "none", "required" or name a function', "tool_choice")
