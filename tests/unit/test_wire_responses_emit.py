@@ -341,3 +341,23 @@ def test_tokens_have_their_bytes_and_rivals_even_where_the_chat_left_them_out():
         {"token": "a", "logprob": -1.0, "bytes": [97], "top_logprobs": [whole]},
     ]
     assert output_logprobs({"tokens": ["a"]}) == output_logprobs(None) == []
+
+
+def test_the_tier_that_served_an_answer_is_told_and_the_wanted_one_where_nobody_said():
+    asked = {"service_tier": "auto"}
+    for extra, tier in (({"service_tier": "flex"}, "flex"), ({}, "auto")):
+        encoder = ResponseEncoder(
+            request(given=asked), Identity(id="", model="m", created=5, extra=extra), "t"
+        )
+        encoder.finish(finished(), 9)
+        assert json.loads(encoder.whole)["service_tier"] == tier
+
+
+def test_an_annotation_is_an_event_of_its_own():
+    citation = {"start_index": 0, "end_index": 2, "url": "https://x", "title": "X"}
+    given = {"delta": {"annotations": [{"type": "url_citation", "url_citation": citation}]}}
+    stream, encoder = encode(TextDelta("It is so."), TextDelta("", given), TextDelta("", given))
+    added = [event for event in stream if event["type"] == "response.output_text.annotation.added"]
+    assert [event["annotation_index"] for event in added] == [0, 1]
+    assert [event["annotation"] for event in added] == encoder.output[0]["content"][0]["annotations"]
+    assert added[0]["annotation"] == {"type": "url_citation", **citation}

@@ -151,9 +151,17 @@ class ResponseEncoder:
         speaks = self._open is not None and self._open.kind == "message"
         if delta.text or annotations or (found and speaks):
             events += self._piece("message", _TEXT, delta.text, found)
-            part = self._open.part if self._open is not None else None
-            if part is not None:
-                part.annotations += annotations
+            events += self._annotate(annotations)
+        return events
+
+    def _annotate(self, annotations: list[Any]) -> bytes:
+        part = self._open.part if self._open is not None else None
+        events = b""
+        for annotation in annotations if part is not None else ():
+            assert part is not None
+            about = {"annotation_index": len(part.annotations), "annotation": annotation}
+            events += self._event("response.output_text.annotation.added", {**part.place, **about})
+            part.annotations.append(annotation)
         return events
 
     def _reasoning(self, delta: ReasoningDelta) -> bytes:

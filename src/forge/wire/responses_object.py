@@ -15,9 +15,9 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 
 def response_object(request: ResponsesRequest, identity: Identity, state: dict[str, Any]) -> dict[str, Any]:
     """A response's object. ``state`` has its id, status and output, and what else is known by now."""
+    served = {**identity.extra, **state.pop("extra", {})}
     return {
-        **identity.extra,
-        **state.pop("extra", {}),
+        **served,
         "id": state["id"],
         "object": "response",
         "created_at": identity.created,
@@ -29,6 +29,8 @@ def response_object(request: ResponsesRequest, identity: Identity, state: dict[s
         "output": state["output"],
         "usage": state.get("usage"),
         **request.given,
+        # The tier that served it, which may be another one than was asked for.
+        "service_tier": served.get("service_tier") or request.given.get("service_tier"),
     }
 
 
