@@ -214,8 +214,13 @@ async def test_pages_that_were_let_in_can_read_every_answer():
             assert response.status == 200
             assert response.headers["access-control-allow-origin"] == "https://app.example"
             assert "authorization" in response.headers["access-control-allow-headers"]
+        async with session.options(
+            f"{url}/v1/responses/resp_1", headers={**page, "access-control-request-method": "DELETE"}
+        ) as response:
+            assert response.status == 200
         for key, expected in (("k", 200), ("wrong", 401)):
             status, headers, _ = await post(session, url, chat(), authorization=f"Bearer {key}", **page)
+            assert "x-request-id" in headers["access-control-expose-headers"].lower()
             assert (status, headers["access-control-allow-origin"]) == (expected, "https://app.example")
         status, headers, _ = await post(
             session, url, chat(), authorization="Bearer k", origin="https://evil.example"

@@ -96,9 +96,9 @@ def _opened_to(origins: tuple[str, ...], gate: Gate) -> ASGIApp:
     return CORSMiddleware(
         gate,
         allow_origins=origins,
-        allow_methods=["GET", "HEAD", "POST"],
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
         allow_headers=["*"],
-        expose_headers=["Retry-After"],
+        expose_headers=["Retry-After", "X-Request-Id", "Request-Id", "X-Forge-Token-Count"],
         allow_private_network=True,
     )
 

@@ -31,7 +31,7 @@ class Readiness:
     async def fault(self) -> str | None:
         """Why requests would fail now, in one sentence that names no address; None if they would not."""
         if self.child is not None and not self.child():
-            return "the model server that Forge started does not run; it is started anew"
+            return "the model server that Forge started does not run"
         async with self._lock:
             now = time.monotonic()
             if self._known is None or now - self._known[0] > _FRESH_SECONDS:
