@@ -89,7 +89,7 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         model: a name from :data:`forge.embedded.models.MODELS`; its file must have been installed.
         port: loopback port; 0 takes a free one.
         context_length: tokens; None takes the model's default.
-        answer_length: tokens of an answer whose request sets no limit; None lets it fill the context.
+        answer_length: tokens of an answer whose request sets no limit; None takes the model's default.
         parallel: requests served at once, sharing the context.
         threads: CPU threads; 0 takes all cores but one.
         own_template: False serves the model with Forge's tool-calling chat template, True with the one in its
@@ -107,10 +107,13 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         *(sys.executable, "-P", "-m", "forge.embedded.server"),  # -P: no modules from the current folder
         *("--model", str(store.require(known)), "--alias", known.name, "--port", str(port)),
         *("--ctx-size", str(context_length), "--parallel", str(parallel)),
-        *("--predict", str(known.answer_limit), "--threads", str(threads or _spare_threads())),
+        *(
+            "--predict",
+            str(answer_length or known.answer_limit),
+            "--threads",
+            str(threads or _spare_threads()),
+        ),
     ]
-    if answer_length is not None:
-        argv += ["--predict", str(answer_length)]
     if not (known.own_template if own_template is None else own_template):
         argv += ["--chat-template-file", str(_TEMPLATE)]
     launch = process.Launch(

@@ -32,9 +32,6 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=int, default=0, help="0 lets llama.cpp choose")
     parser.add_argument("--parallel", type=int, default=1, help="requests served at once")
-    parser.add_argument(
-        "--predict", type=int, default=-1, help="tokens of an answer whose request sets no limit"
-    )
     parser.add_argument("--chat-template-file", help="Jinja template used in place of the model's own")
     return parser.parse_args()
 
@@ -49,7 +46,6 @@ def _parameters(options: argparse.Namespace) -> Any:
     params.n_ctx = options.ctx_size
     params.n_predict = options.predict
     params.n_parallel = options.parallel
-    params.n_predict = options.predict
     params.kv_unified = options.parallel > 1  # every request may use the whole context
     if options.threads > 0:
         params.cpuparams.n_threads = options.threads
