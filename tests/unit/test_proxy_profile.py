@@ -1,4 +1,5 @@
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -89,6 +90,12 @@ def test_what_a_profile_leaves_open_has_its_default_and_keys_come_from_the_envir
     monkeypatch.setenv("FORGE_BACKEND_API_KEY", "k")
     settings = settings_of(completed({"backend_url": "http://h", "allow_anonymous": True}))
     assert (settings.port, settings.max_retries, settings.backend_api_key) == (8081, 3, "k")
+
+
+def test_a_models_file_may_be_named_from_the_home_folder():
+    text = f'{V}backend = "llamaserver"\ngguf = "~/m.gguf"'
+
+    assert settings_of(completed(parse_profile(text))).gguf == str(Path.home() / "m.gguf")
 
 
 WORKFLOW = '[[workflows]]\nname = "{}"\nrequired_steps = ["look"]\n'

@@ -107,12 +107,8 @@ async def start(  # noqa: PLR0913 - each is one familiar knob of the server
         *(sys.executable, "-P", "-m", "forge.embedded.server"),  # -P: no modules from the current folder
         *("--model", str(store.require(known)), "--alias", known.name, "--port", str(port)),
         *("--ctx-size", str(context_length), "--parallel", str(parallel)),
-        *(
-            "--predict",
-            str(answer_length or known.answer_limit),
-            "--threads",
-            str(threads or _spare_threads()),
-        ),
+        *("--predict", str(answer_length or known.answer_limit)),
+        *("--threads", str(threads or _spare_threads())),
     ]
     if not (known.own_template if own_template is None else own_template):
         argv += ["--chat-template-file", str(_TEMPLATE)]

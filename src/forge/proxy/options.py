@@ -61,6 +61,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         path = fields.pop(f"{name}_file")
         if path is not None:
             fields[name] = read_key(Path(path).expanduser())
+    if (fields["gguf"] or "").startswith("~"):
+        fields["gguf"] = str(Path(fields["gguf"]).expanduser())
     fields["rescue"] = not fields.pop("no_rescue")
     fields["constrain"] = not fields.pop("no_constrain")
     fields["workflows"] = tuple(values.get(TABLES, ()))
