@@ -4,7 +4,7 @@ import pytest
 
 from forge.core.request import Call, ChatMessage, Opaque, Reasoning, Request, Result, Text
 from forge.errors import RequestError
-from forge.wire.ollama import effort, encode_request, thinking
+from forge.wire.ollama import effort, encode_request, thinking, unsupported
 from forge.wire.openai import decode_request
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
@@ -149,3 +149,18 @@ def test_a_longer_conversation_starts_with_the_bytes_of_the_shorter():
     for count in range(1, len(turns)):
         shorter = encode_request(Request(messages=tuple(turns[:count])))
         assert encode_request(Request(messages=tuple(turns[: count + 1]))).startswith(shorter[:-2])
+
+
+def test_what_ollama_has_nothing_for_is_named():
+    options = {
+        "n": 2, "user": "u", "logit_bias": {}, "metadata": {"a": 1}, "parallel_tool_calls": False, "temperature": 0,
+        "service_tier": None, "stop": ["x"],
+    }  # fmt: skip
+    tools = [TOOL, {"type": "web_search"}]
+    assert unsupported(asked(tools=tools, **options)) == (
+        "metadata",
+        "n",
+        "tools of type web_search",
+        "user",
+    )
+    assert unsupported(asked(n=1)) == ()

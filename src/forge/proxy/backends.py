@@ -12,10 +12,16 @@ from forge.clients.llamafile import LlamafileClient
 from forge.clients.ollama import OllamaClient
 from forge.clients.transport import Timeouts
 from forge.clients.vllm import VLLMClient
-from forge.core.request import Protocol
+from forge.core.request import Protocol, Request
 from forge.proxy.addresses import mount_root
 from forge.proxy.settings import Settings
+from forge.wire import anthropic, ollama
 from forge.wire.anthropic import ThinkingMeans
+
+
+def nothing(_: Request) -> tuple[str, ...]:
+    """A backend that is told everything."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class BackendKind:
     ``protocol``: what it speaks. A request in that protocol in which nothing is guarded passes byte for byte; others
     are converted. ``thinking``: how it is told about thinking. ``names_its_model``: it refuses every model name but
     its own, which those requests then get. ``shows_template``: it tells its chat template, which may demand things.
+    ``unsupported`` names what of a request it has nothing for.
     ``key_slot``: the header in which it looks for a key. ``headers``: what every request to it must carry.
     """
 
@@ -33,6 +40,7 @@ class BackendKind:
     thinking: ThinkingMeans = ThinkingMeans.LLAMA
     names_its_model: bool = False
     shows_template: bool = False
+    unsupported: Callable[[Request], tuple[str, ...]] = nothing
     key_slot: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,10 +87,16 @@ def _anthropic(settings: Settings, url: str) -> Backend:
 KINDS: Final[Mapping[str, BackendKind]] = {
     "llamaserver": BackendKind(_llamafile, shows_template=True),
     "llamafile": BackendKind(_llamafile, shows_template=True),
-    "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT),
+    "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT, unsupported=ollama.unsupported),
     "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True),
     "openai": BackendKind(_llamafile, shows_template=True, thinking=ThinkingMeans.ASKED_EFFORT),
-    "anthropic": BackendKind(_anthropic, protocol=Protocol.ANTHROPIC, key_slot="x-api-key", headers=VERSION),
+    "anthropic": BackendKind(
+        _anthropic,
+        protocol=Protocol.ANTHROPIC,
+        unsupported=anthropic.unsupported,
+        key_slot="x-api-key",
+        headers=VERSION,
+    ),
     "embedded": BackendKind(_llamafile, shows_template=True),
 }
 

@@ -22,7 +22,7 @@ from forge.proxy.readiness import Readiness
 from forge.proxy.settings import Settings
 from forge.proxy.slots import Slots
 from forge.proxy.usage_board import UsageBoard
-from forge.wire.anthropic import as_openai, own_messages, unsupported
+from forge.wire.anthropic import as_openai, own_messages
 from forge.wire.openai import mended_messages, top_level_fields
 from forge.wire.template_demands import as_demanded
 
@@ -60,9 +60,8 @@ class Service:
         if request.protocol is Protocol.ANTHROPIC is not own:
             converted = as_openai(request, self.kind.thinking)
             self._name(converted.unsupported)
-            return converted.request
-        if own is Protocol.ANTHROPIC:
-            self._name(unsupported(request))
+            request = converted.request
+        self._name(self.kind.unsupported(request))
         return request
 
     def note_mended(self, kinds: Iterable[str]) -> None:

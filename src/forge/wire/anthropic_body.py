@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from forge.core.request import Protocol, Request, Tool, ToolChoice
 from forge.wire.anthropic_messages import encode_messages, split_system, system_blocks
-from forge.wire.json_text import dumps, loads
+from forge.wire.json_text import dumps, loads, says_something
 from forge.wire.signed_thinking import default_thinking, lost_its_thoughts, thinks, without_sampling
 
 CONTROL_KEYS = frozenset({"extra_headers", "extra_body", "extra_query", "timeout"})
@@ -151,15 +151,17 @@ def unsupported(request: Request) -> tuple[str, ...]:
     """The fields of a request of another protocol that this API has nothing for, sorted."""
     if request.protocol is Protocol.ANTHROPIC:
         return ()
-    lost = {n for n, raw in request.options.items() if n in _NOT_THERE and n not in _HARMLESS and _says(raw)}
+    lost = {
+        n
+        for n, raw in request.options.items()
+        if n in _NOT_THERE and n not in _HARMLESS and says_something(raw)
+    }
+    if bytes(request.options.get("n", Raw(b"1"))) == b"1":
+        lost.discard("n")
     tier = loads(bytes(request.options.get("service_tier", Raw(b"null"))))
     if tier is not None and tier not in _OWN_TIERS:
         lost.add("service_tier")
     return tuple(sorted(lost))
-
-
-def _says(raw: Raw) -> bool:
-    return bytes(raw) not in (b"null", b"false", b"{}", b"[]")
 
 
 def _tool_choice(request: Request, given: Mapping[str, Any], defaults: Defaults) -> Mapping[str, Any] | None:

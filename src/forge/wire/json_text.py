@@ -63,6 +63,11 @@ def is_json(text: str | bytes) -> bool:
     return True
 
 
+def says_something(raw: Raw | None) -> bool:
+    """Whether an optional field asks for anything: it is there, and neither null, nor false, nor empty."""
+    return raw is not None and bytes(raw) not in (b"null", b"false", b"{}", b"[]")
+
+
 def well_formed(text: str) -> str:
     """``text`` with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:

@@ -15,7 +15,7 @@ from msgspec import Raw
 from forge.core.request import Call, ChatMessage, Opaque, Reasoning, Request, Result, Text
 from forge.errors import RequestError
 from forge.wire.arguments import object_arguments
-from forge.wire.json_text import dumps, loads
+from forge.wire.json_text import dumps, loads, says_something
 from forge.wire.media import read_media
 from forge.wire.openai import encode_tool
 
@@ -38,6 +38,11 @@ _NOT_SENT = frozenset({
     "chat_template_kwargs", "cache_prompt", "id_slot", "functions", "function_call",
 })  # fmt: skip
 """Fields that are read here, or that mean nothing to Ollama. All others go out as they came."""
+_NOTHING_FOR = (
+    "user", "metadata", "logit_bias", "chat_template_kwargs", "functions", "function_call", "service_tier", "verbosity", "safety_identifier", "prompt_cache_key", "modalities", "audio", "prediction",
+    "web_search_options",
+)  # fmt: skip
+"""Those of all of them that would change an answer, or that a caller may count on."""
 _EFFORTS: Mapping[str, bool | str] = {
     "none": False,
     "minimal": "low",
@@ -85,6 +90,15 @@ def encode_request(
     if fixed is not None:
         fields["format"] = fixed
     return dumps(fields)
+
+
+def unsupported(request: Request) -> tuple[str, ...]:
+    """What of a request Ollama has nothing for: fields, and the types of tools that are no functions; sorted."""
+    lost = {name for name in _NOTHING_FOR if says_something(request.options.get(name))}
+    if bytes(request.options.get("n", Raw(b"1"))) != b"1":
+        lost.add("n")
+    lost |= {f"tools of type {tool.kind}" for tool in request.tools if tool.kind != "function"}
+    return tuple(sorted(lost))
 
 
 def thinking(request: Request) -> bool | str | None:
