@@ -46,5 +46,11 @@ def test_where_there_is_no_such_host_nothing_is_to_be_started():
     assert "Start it" not in line
 
 
+def test_where_something_answers_in_another_protocol_nothing_is_to_be_started():
+    assert "Start it" not in why(
+        BackendUnreachableError("https://h:1", OSError("is it http?")), "llamaserver"
+    )
+
+
 def test_a_hosted_backend_is_not_ours_to_start():
     assert "Start it" not in why(BackendUnreachableError("https://h"), "anthropic")

@@ -17,6 +17,7 @@ from forge.errors import EmbeddedModelError, ServerStartError
 
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _EXIT_TERMINATED = 143
+_STEP = 1024 * 1024
 
 
 def _examples(*commands: str) -> str:
@@ -136,7 +137,8 @@ def _progress(model: EmbeddedModel) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(f"Fetching {model.name}", total=model.size)
-        yield lambda done: bar.update(task, completed=done)
+        # In whole steps: what pip writes before the model itself would be taken for its speed, and a week be foretold.
+        yield lambda done: bar.update(task, completed=done if done >= model.size else done - done % _STEP)
 
 
 def _progress_lines(model: EmbeddedModel) -> Callable[[int], None]:

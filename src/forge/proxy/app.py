@@ -127,7 +127,7 @@ def error_body(path: str, failure: Failure) -> bytes:
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = {
-        404: "no such route on this proxy",
+        404: "no such route on this proxy; GET /openapi.json lists them",
         405: f"this route does not take {request.method} requests",
     }.get(error.status_code, str(error.detail))
     failure = describe(HttpError(error.status_code, sentence, code=_CODES.get(error.status_code)))

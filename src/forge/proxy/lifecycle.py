@@ -161,6 +161,8 @@ def why(error: Exception, kind: str) -> str:
         sentence = describe(error).message
         if isinstance(error.cause, socket.gaierror):  # nothing can be started there
             return f"{sentence}. Is the host in --backend-url spelled right?"
+        if sentence.endswith("?"):  # something is there, and what is wrong has been asked already
+            return sentence
         starter = _STARTERS.get(kind)
         start = f"Start it first, for example: {starter}; or use" if starter else "Use"
         return f"{sentence}. {start.format(port=_port(error.url))} --wait, or --backend embedded"

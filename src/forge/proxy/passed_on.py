@@ -82,7 +82,9 @@ class _Metadata:
         model = Request(scope).path_params.get("id")
         if model is not None:
             if any(step in {"", ".", ".."} for step in model.replace("\\", "/").split("/")):
-                raise HttpError(404, "no such route on this proxy", code="route_not_found")
+                raise HttpError(
+                    404, "no such route on this proxy; GET /openapi.json lists them", code="route_not_found"
+                )
             return f"{_MODELS}/{quote(model, safe='/:@')}"
         path: str = scope["path"]
         # The Messages API has but one spelling.
