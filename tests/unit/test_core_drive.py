@@ -125,3 +125,18 @@ async def test_what_arrives_together_is_given_out_together():
         [TextDelta, TextDelta],
         [TextDelta, Finished],
     ]
+
+
+class FailsAtItsClose(Scripted):
+    async def exchange(self, request, *, headers=None):
+        try:
+            async for delta in super().exchange(request, headers=headers):
+                yield delta
+        except GeneratorExit:
+            raise StreamError("could not be closed") from None
+
+
+async def test_an_exchange_that_cannot_be_closed_takes_no_answer_back(outputs_of):
+    outputs = await outputs_of(FailsAtItsClose([TextDelta("hello"), STOP, TextDelta("more"), STOP]))
+
+    assert isinstance(outputs[-1], Finished)

@@ -102,6 +102,7 @@ def test_one_of_two_names_for_the_same_thing_says_both(base, said, expected):
         ({"rescue": 1}, "forge.rescue"),
         ({"rescue": "false"}, "forge.rescue"),
         ({"text_policy": "trust", "inject_respond_tool": True}, "forge.inject_respond_tool"),
+        ({"text_policy": "respond", "inject_respond_tool": False}, "forge.inject_respond_tool"),
     ],
 )
 def test_what_cannot_be_is_refused_under_its_name(body, where):

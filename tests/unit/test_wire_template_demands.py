@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from forge.clients.llama_props import read_props
 from forge.core.capabilities import Capabilities
 from forge.core.request import ChatMessage
+from forge.wire.anthropic import ThinkingMeans, as_openai
+from forge.wire.anthropic import decode_request as decode_anthropic
 from forge.wire.openai import decode_request, encode_messages
 from forge.wire.template_demands import as_demanded
 
@@ -124,3 +126,23 @@ def test_a_template_says_what_it_refuses(template: object, turns: bool, strict: 
     props = read_props({"default_generation_settings": {"n_ctx": 1}, "chat_template": template})
     assert props is not None
     assert (props.takes_turns, props.strict_ids) == (turns, strict)
+
+
+def test_a_word_beside_results_is_a_turn_of_the_users() -> None:
+    block = {"type": "tool_result", "tool_use_id": "a", "content": "ok"}
+    body = {
+        "max_tokens": 9,
+        "messages": [
+            USER,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+            {"role": "user", "content": [block, {"type": "text", "text": "go on"}]},
+            {"role": "user", "content": "at once"},
+        ],
+    }
+    messages = as_openai(decode_anthropic(json.dumps(body).encode()), ThinkingMeans.LLAMA).request.messages
+
+    shaped = [json.loads(bytes(raw)) for raw in encode_messages(as_demanded(messages, TURNS))]
+
+    plain = [json.loads(bytes(raw)) for raw in encode_messages(messages)]
+    assert [message for message in shaped if message in plain] == plain
+    assert mistral_takes(shaped)

@@ -74,7 +74,8 @@ async def drive(
                 else:
                     raise _unfinished()
         except ForgeError as error:
-            attempt.outputs += _failed(turn, send, error)
+            if not attempt.finished:
+                attempt.outputs += _failed(turn, send, error)
         outputs = attempt.outputs
 
 

@@ -174,7 +174,9 @@ def _detail(fault: TextFault, answer: Answer) -> str:
 def _check(call: WrittenCall, rules: Rules, tone: Tone) -> CheckedCall:
     offer = rules.offer
     if call.name in offer.unguarded:
-        return _checked(call, name=call.name, arguments=str(call.arguments), is_object=True)
+        given = call.arguments
+        text = given if isinstance(given, str) else _json_text(given)
+        return _checked(call, name=call.name, arguments=text, is_object=True)
     if call.valid:
         found = CallFinding(
             name=call.name, tool=offer.by_name[call.name], arguments=call.arguments, usable=True

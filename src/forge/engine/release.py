@@ -26,7 +26,10 @@ class Release:
         self._held_reasoning: list[ReasoningDelta | BlockDelta] = []
         self._held_of_first: list[TextDelta] = []
         self._message = MessageReader()
+        self._continues = False
+        """Whether an earlier attempt has shown text: the running one's only counts where it ends the turn."""
         self._separate = False
+        """Whether what is shown next must stand apart from what was shown before."""
         self._not_handed_over: list[Output] = []
         self._written: list[str] = []
         """Pieces of the running attempt's raw text that were shown as they stand in it, in order."""
@@ -40,7 +43,7 @@ class Release:
         self._held = []
         self._held_reasoning = []
         self._message = MessageReader()
-        self._separate = bool(self._shown)
+        self._continues = self._separate = bool(self._shown)
         self._written = []
 
     def text(self, delta: TextDelta) -> list[Output]:
@@ -85,6 +88,8 @@ class Release:
 
     def message(self, arguments: str) -> list[Output]:
         """A piece of the ``respond`` tool's arguments; its message is text for the user."""
+        if self._continues:
+            return []
         text = self._message.feed(arguments)
         if not text:
             return []
@@ -94,18 +99,27 @@ class Release:
     def _before_message(self) -> list[Output]:
         """The text that stands before a message: it comes first, if it counts at all."""
         held, self._held = self._held, []
-        if self._separate or not any(delta.text.strip() for delta in held):
-            return []
-        return [output for delta in held for output in self._show(delta)]
+        counts = not self._continues and any(delta.text.strip() for delta in held)
+        outputs = [output for delta in held for output in self._show(delta)] if counts else []
+        self._separate = self._separate or bool(self._shown and not self._shown[-1][-1].isspace())
+        return outputs
 
-    def rest_of_message(self, message: str) -> list[Output]:
-        """The whole message is known: show what was not shown while it was generated."""
+    def rest_of_message(self, message: str, *, beside_calls: bool = False) -> list[Output]:
+        """The whole message is known: show what was not shown while it was generated.
+
+        A message that an earlier attempt has shown is not shown again, and ``beside_calls`` none is after such a one.
+        """
         shown = self._message.released
         self._message = MessageReader()
-        text = message.removeprefix(shown)
-        if text and not shown:
-            return self._before_message() + self._show(TextDelta(text))
-        return self._show(TextDelta(text)) if text else []
+        if shown:
+            text = message.removeprefix(shown) if message.startswith(shown) else ""
+            return self._show(TextDelta(text)) if text else []
+        if not message or (self._continues and (beside_calls or self._ends_with(message))):
+            return []
+        return self._before_message() + self._show(TextDelta(message))
+
+    def _ends_with(self, message: str) -> bool:
+        return "".join(self._shown).rstrip().endswith(message.strip())
 
     def drop(self) -> None:
         """The attempt counts for nothing: what is held of it is not shown."""
@@ -117,7 +131,7 @@ class Release:
         outputs: list[Output] = list(self._held_reasoning)
         self._not_handed_over += outputs
         self._held_reasoning = []
-        if keep_text or not self._separate:
+        if keep_text or not self._continues:
             for delta in self._held:
                 outputs += self._show(delta)
         self._held = []
@@ -159,10 +173,14 @@ class Release:
             self._not_handed_over.clear()
 
     def _show(self, delta: TextDelta) -> list[Output]:
-        if self._separate and delta.text:
+        text = delta.text
+        if self._separate and (text := text.lstrip()):
             self._separate = False
-            delta = TextDelta("\n\n" + delta.text.lstrip(), delta.extra)
-        if delta.text:
-            self._shown.append(delta.text)
-        self._not_handed_over.append(delta)
-        return [delta]
+            text = "\n\n" + text
+        if text:
+            self._shown.append(text)
+        elif not delta.extra:
+            return []
+        shown = delta if text == delta.text else TextDelta(text, delta.extra)
+        self._not_handed_over.append(shown)
+        return [shown]

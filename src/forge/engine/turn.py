@@ -34,7 +34,7 @@ from forge.core.events import (
 from forge.core.request import ChatMessage, Constraint, Protocol, Request
 from forge.dialects.reply import ReasoningSegment, RejectedSegment, Segment, TextSegment
 from forge.engine.answer import Answer
-from forge.engine.correction import correction_messages
+from forge.engine.correction import call_ids, correction_messages
 from forge.engine.judge import CheckedCall, Verdict, best_of, finish_reason, judge
 from forge.engine.ladder import Ladder
 from forge.engine.plan import Plan
@@ -145,11 +145,15 @@ class Turn:
             if isinstance(outputs[0], Finished) and self._nothing_came():
                 raise error  # an empty answer would hide that there is none
             return outputs
-        if len(self._records) == 0:
+        first = self._first
+        if len(self._records) == 0 or first is None:
             raise error
+        if first.finish is None and not first.text and not best_of(self._rejected_calls):
+            raise error  # the first one failed as well
         self._records.add(answer, "backend_failed", detail=str(error))
         self._rejected_calls.append(())
-        return self._give_up()
+        self._release.drop()
+        return self._give_up(torn=True)
 
     # -- one attempt --------------------------------------------------------------------------------------
 
@@ -247,13 +251,18 @@ class Turn:
         if step is None:
             return self._give_up()
         if step.correct:
-            self._appended += correction_messages(answer, verdict, self._new_id)
+            taken = call_ids((*self._plan.request.messages, *self._appended))
+            self._appended += correction_messages(answer, verdict, self._new_id, taken)
         retrying = Retrying(attempt=len(self._records), reason=verdict.reason, detail=verdict.detail)
-        constrained = step.constrain and self._plan.can_constrain
+        # Where the backend does not keep to the caller's tool_choice, no attempt is left to it.
+        constrained = (step.constrain and self._plan.can_constrain) or self._plan.constrain_first
         return [retrying, self._send(constrained=constrained, text_bound=step.text_bound)]
 
-    def _give_up(self) -> list[Output]:
-        """Never worse than without Forge: the best calls so far, else the first answer as it was written."""
+    def _give_up(self, *, torn: bool = False) -> list[Output]:
+        """Never worse than without Forge: the best calls so far, else the first answer as it was written.
+
+        ``torn``: the last answer broke off, so its text is none.
+        """
         calls = best_of(self._rejected_calls)
         answer = self._answer
         first = self._first
@@ -265,11 +274,11 @@ class Turn:
             outputs = self._release.end(keep_text=False) + self._given_out(calls)
             called = any(isinstance(output, CallReady) for output in outputs)
             return [*outputs, self._finished(answer, "tool_calls" if called else "stop")]
-        text = "" if answer.constrained else answer.text
+        text = "" if answer.constrained or torn else answer.text
         if self._plan.forbids_calls:
             text = "\n".join(f"{call.name}({call.arguments})" for call in first.native_calls)
         outputs = self._release.fall_back(text)
-        chosen = first if first.text.strip() else answer
+        chosen = first if torn or first.text.strip() else answer
         reason = "stop" if chosen.finish_reason == "tool_calls" else chosen.finish_reason
         return [*outputs, self._finished(chosen, reason)]
 
@@ -356,9 +365,11 @@ class Turn:
 
     def _given_out(self, calls: tuple[CheckedCall, ...]) -> list[Output]:
         outputs: list[Output] = []
+        beside_calls = not all(map(self._answers_by_respond, calls))
         for call in calls:
             if self._answers_by_respond(call):
-                outputs += self._release.rest_of_message(respond_message(call.arguments))
+                message = respond_message(call.arguments)
+                outputs += self._release.rest_of_message(message, beside_calls=beside_calls)
             else:
                 outputs.append(self._ready(call))
         return outputs
@@ -373,7 +384,7 @@ class Turn:
             reason=reason,
             usage=self._records.usage,
             attempts=self._records.attempts,
-            started=answer.started or self._started,
+            started=self._started,
             extra=finish.extra if finish else {},
             body=finish.body if finish and untouched else None,
             protocol=finish.protocol if finish else Protocol.OPENAI,

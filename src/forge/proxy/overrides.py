@@ -141,7 +141,7 @@ def _applied(policy: Policy, given: dict[str, Any]) -> Policy:
     if _WORKFLOW in given:
         given["workflows"] = given.pop(_WORKFLOW)
     text, tool = given.get("text_policy"), given.get("inject_respond_tool")
-    if tool and text in ("nudge", "trust"):
+    if (tool and text in ("nudge", "trust")) or (tool is False and text == "respond"):
         raise RequestError(
             f"'inject_respond_tool' contradicts 'text_policy' {text!r}", f"{BODY_FIELD}.inject_respond_tool"
         )

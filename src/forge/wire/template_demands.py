@@ -8,7 +8,7 @@ its client sends the conversation in that shape; nobody else's is touched.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
@@ -42,7 +42,7 @@ def _taking_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """
     shaped: list[ChatMessage] = []
     last = "assistant"
-    for given in messages:
+    for given in _results_apart(messages):
         # Only the first message may be the system's.
         late = given.role in _SYSTEM_ROLES and bool(shaped)
         message = structs.replace(given, role="user", raw=None) if late else given
@@ -54,6 +54,18 @@ def _taking_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
             last = role
         shaped.append(message)
     return shaped
+
+
+def _results_apart(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+    """What a user says beside results as a message of its own, which it becomes for the template anyway."""
+    for message in messages:
+        results = tuple(part for part in message.parts if isinstance(part, Result))
+        if message.role == "user" and 0 < len(results) < len(message.parts):
+            yield structs.replace(message, role="tool", parts=results, raw=None)
+            rest = tuple(part for part in message.parts if not isinstance(part, Result))
+            yield structs.replace(message, parts=rest, raw=None)
+        else:
+            yield message
 
 
 def _strict(part: Part) -> Part:
