@@ -81,6 +81,8 @@ def _anthropic(settings: Settings, url: str) -> Backend:
         api_key=settings.backend_api_key or "",
         base_url=mount_root(url),
         timeout=timeouts_of(settings),
+        # The caller is told at once, and waits as long as the API says: a wait here would cost it the status.
+        max_retries=0,
     )
 
 
