@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 try:
     import aiohttp
@@ -88,18 +89,20 @@ def told(case: Case, answer: Answer) -> Text:
 
 
 def totals_table(before: list[Answer], after: list[Answer]) -> Table:
+    """What was counted in rows: so the table fits a narrow terminal too."""
     table = Table(title="The same ten requests", title_justify="left")
-    for heading in ("", "valid calls", "of the right tool", "seconds", "tokens read", "tokens written"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for label, answers in (("straight", before), ("through Forge", after)):
-        table.add_row(
-            label,
-            f"{sum(answer.valid for answer in answers)} of {len(answers)}",
-            f"{sum(answer.right for answer in answers)} of {len(answers)}",
-            f"{sum(answer.seconds for answer in answers):.1f}",
-            f"{sum(answer.prompt_tokens for answer in answers):,}",
-            f"{sum(answer.tokens for answer in answers):,}",
-        )
+    table.add_column()
+    for heading in ("straight", "through Forge"):
+        table.add_column(heading, justify="right")
+    rows: dict[str, Callable[[list[Answer]], str]] = {
+        "valid calls": lambda answers: f"{sum(answer.valid for answer in answers)} of {len(answers)}",
+        "of the right tool": lambda answers: f"{sum(answer.right for answer in answers)} of {len(answers)}",
+        "seconds": lambda answers: f"{sum(answer.seconds for answer in answers):.1f}",
+        "tokens read": lambda answers: f"{sum(answer.prompt_tokens for answer in answers):,}",
+        "tokens written": lambda answers: f"{sum(answer.tokens for answer in answers):,}",
+    }
+    for name, count in rows.items():
+        table.add_row(name, count(before), count(after))
     return table
 
 
@@ -115,6 +118,7 @@ def how_to_go_on(console: Console) -> None:
         "Nothing of this demo is left running.",
         highlight=False,
         markup=False,
+        soft_wrap=True,  # the terminal folds: then commands can be copied
     )
 
 
