@@ -5,9 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.core.events import CallReady, Finish, Finished, Output, Send, TextDelta
-from forge.core.request import ChatMessage, Request, Text, Tool
+from forge.core.capabilities import Capabilities
+from forge.core.events import (
+    GUARD_FAILED,
+    CallDelta,
+    CallReady,
+    Delta,
+    Finish,
+    Finished,
+    Output,
+    ReasoningDelta,
+    Retrying,
+    Send,
+    TextDelta,
+)
+from forge.core.request import ChatMessage, Request, Text, Tool, ToolChoice
 from forge.engine import Policy, Turn
+from forge.schema.check import check_call
 
 TOOL = Tool(
     name="read_file",
@@ -65,3 +79,132 @@ def test_any_text_ends_the_turn(text: str, sizes: list[int]) -> None:
     assert attempts <= 3
     if attempts == 1 and not calls and "think" not in text.lower():
         assert shown == text
+
+
+# -- whole turns: texts, thoughts, structured calls, under any policy ----------------------------------------------
+
+RESPOND = "respond"
+WRITTEN = '<tool_call>{"name": "%s", "arguments": %s}</tool_call>'
+ARGUMENTS = {
+    TOOL.name: ('{"path": "a.txt"}', '{"path": 1}', '{"file": "b"}', '{"path": "a', "[]", "", '{"path": "a.txt",}'),
+    RESPOND: ('{"message": "%s says \\u00e9\\n so."}', '{"message": "%s cut', '{ "message":"%s" }', '{"message": ["%s"]}', "{}"),
+    "nope": ("{}",),
+}  # fmt: skip
+
+
+@st.composite
+def answers(draw: st.DrawFn, mark: str) -> list[Delta]:
+    """One answer. Each piece of text has a mark of its own, so that it is seen if one is lost or comes twice."""
+    deltas: list[Delta] = []
+    calls = 0
+    for number in range(draw(st.integers(0, 4))):
+        own = f"{mark}{number}"
+        kind = draw(st.sampled_from(["text", "text", "thought", "notation", "call"]))
+        name = draw(st.sampled_from(sorted(ARGUMENTS)))
+        arguments = draw(st.sampled_from(ARGUMENTS[name])).replace("%s", own)
+        if kind == "call":
+            deltas.append(CallDelta(index=calls, id=f"c{calls}", name=name, arguments=arguments))
+            calls += 1
+        elif kind == "notation":
+            deltas.append(TextDelta(WRITTEN % (name, arguments)))
+        elif kind == "thought":
+            deltas.append(ReasoningDelta(f"{own} hm. "))
+        else:
+            deltas.append(
+                TextDelta(draw(st.sampled_from([" %s. ", "%s <b>", "\n\n  %s", "Let me read %s:"])) % own)
+            )
+    deltas.append(Finish(reason=draw(st.sampled_from(["stop", "tool_calls", "length"]))))
+    return deltas
+
+
+def split(deltas: list[Delta], size: int) -> list[Delta]:
+    """The same answer in pieces of ``size`` characters."""
+    pieces: list[Delta] = []
+    for delta in deltas:
+        if isinstance(delta, TextDelta):
+            pieces += [TextDelta(delta.text[i : i + size]) for i in range(0, len(delta.text), size)]
+        elif isinstance(delta, CallDelta):
+            pieces.append(CallDelta(index=delta.index, id=delta.id, name=delta.name))
+            pieces += [
+                CallDelta(index=delta.index, arguments=delta.arguments[i : i + size])
+                for i in range(0, len(delta.arguments), size)
+            ]
+        else:
+            pieces.append(delta)
+    return pieces
+
+
+POLICIES = st.builds(
+    Policy,
+    max_retries=st.integers(0, 2),
+    max_tool_errors=st.integers(0, 2),
+    text_policy=st.sampled_from(["auto", "nudge", "respond", "trust"]),
+    rescue=st.booleans(),
+    constrain=st.booleans(),
+)
+CHOICES = st.sampled_from([None, ToolChoice("none"), ToolChoice("required"), ToolChoice("named", TOOL.name)])
+
+
+def played(turn: Turn, attempts: list[list[Delta]], size: int) -> tuple[list[Output], list[Request]]:
+    outputs: list[Output] = []
+    requests: list[Request] = []
+    queue = turn.start()
+    while queue:
+        following: list[Output] = []
+        for output in queue:
+            if isinstance(output, Send):
+                answer = attempts[len(requests) % len(attempts)]
+                requests.append(output.request)
+                for delta in split(answer, size) if size else answer:
+                    following += turn.feed(delta)
+            else:
+                outputs.append(output)
+        queue = following
+    return outputs, requests
+
+
+def seen(outputs: list[Output]) -> dict[str, object]:
+    """What a client has of a turn in the end."""
+    return {
+        "text": "".join(o.text for o in outputs if isinstance(o, TextDelta)),
+        "thoughts": "".join(o.text for o in outputs if isinstance(o, ReasoningDelta)),
+        "calls": [(o.id, o.name, o.arguments) for o in outputs if isinstance(o, CallReady)],
+        "retries": [(o.reason, o.detail) for o in outputs if isinstance(o, Retrying)],
+        "ends": [(o.reason, o.attempts) for o in outputs if isinstance(o, Finished)],
+    }
+
+
+@given(
+    st.tuples(answers("A"), answers("B"), answers("C")), POLICIES, CHOICES, st.booleans(), st.integers(1, 7)
+)
+def test_a_turn_shows_everything_once_in_every_split(
+    given_answers: tuple[list[Delta], ...],
+    policy: Policy,
+    choice: ToolChoice | None,
+    constrains: bool,
+    size: int,
+) -> None:
+    attempts = list(given_answers)
+    request = Request(messages=REQUEST.messages, tools=(TOOL,), tool_choice=choice)
+    able = Capabilities(constrains=constrains)
+
+    outputs, requests = played(Turn(request, policy, able), attempts, 0)
+    pieces, _ = played(Turn(request, policy, able), attempts, size)
+
+    whole = seen(outputs)
+    assert seen(pieces) == whole
+    (end,) = (output for output in outputs if isinstance(output, Finished))
+    assert outputs[-1] is end
+    assert len(end.attempts) == len(requests) <= 1 + policy.max_retries + policy.max_tool_errors
+    assert GUARD_FAILED not in {attempt.verdict for attempt in end.attempts}
+    text = str(whole["text"])
+    written = [f"{mark}{number}" for mark in "ABC"[: len(requests)] for number in range(4)]
+    assert all(text.count(mark) <= 1 for mark in written)
+    if end.attempts[-1].verdict == "accepted" and policy.rescue and choice != ToolChoice("none"):
+        checked = (
+            check_call(c.name, c.arguments, {TOOL.name: TOOL}) for c in outputs if isinstance(c, CallReady)
+        )
+        assert all(found.fault is None and not found.fixes for found in checked)
+    if len(requests) == 1 and end.attempts[-1].verdict == "accepted":
+        said = [d.text for d in attempts[0] if isinstance(d, TextDelta) and "<tool_call>" not in d.text]
+        assert all(piece.strip() in text for piece in said)
