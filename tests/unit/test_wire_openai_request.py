@@ -217,7 +217,7 @@ WRONG = [
     ),
     pytest.param(
         b'{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"\xff"}}]}]}',
-        "messages[0].tool_calls[0]",
+        "messages[0].tool_calls[0].function.arguments",
         id="arguments no utf-8",
     ),
     pytest.param(body(stream="false"), "stream", id="stream a string"),

@@ -61,8 +61,8 @@ class ResponsesDoor(Door):
     def error_event(self, failure: Failure) -> bytes:
         """The error event of a stream in which no response began."""
         error = _error(failure)
-        fields = {"type": "error", "sequence_number": 0, **error, "error": error}
-        return b"event: error\ndata: %b\n\n" % dumps({**fields, "type": "error"})
+        fields = {**error, "type": "error", "sequence_number": 0, "error": error}
+        return b"event: error\ndata: %b\n\n" % dumps(fields)
 
 
 class _ResponsesReply(Reply):

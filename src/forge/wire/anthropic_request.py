@@ -28,6 +28,7 @@ from forge.core.request import (
 )
 from forge.errors import RequestError
 from forge.wire.conversations import SHORTEST, Beginning, Conversations
+from forge.wire.fields import read_field
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, well_formed
 from forge.wire.openai_request import top_level_fields
 
@@ -174,14 +175,7 @@ def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[Ch
 
 
 def _message(raw: Raw, param: str) -> ChatMessage:
-    try:
-        message = _decode_message(raw)
-    except msgspec.ValidationError as error:
-        raise _at(error, param) from None
-    except RecursionError:
-        raise RequestError(f"'{param}' is nested too deeply", param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    message = read_field(_decode_message, raw, param)
     if message.role not in _ROLES:
         where = f"{param}.role"
         raise RequestError(f"'{where}' must be one of {', '.join(_ROLES)}, not {message.role!r}", where)
@@ -193,20 +187,8 @@ def _message(raw: Raw, param: str) -> ChatMessage:
     return ChatMessage(role=message.role, parts=tuple(parts), raw=raw, protocol=Protocol.ANTHROPIC)
 
 
-def _at(error: msgspec.ValidationError, param: str) -> RequestError:
-    """The decoder's own words (``Expected `str`, got `int` - at `$.role```) with our path."""
-    reason, _, path = str(error).partition(" - at `$")
-    param += path.rstrip("`")
-    return RequestError(f"'{param}': {reason[:1].lower()}{reason[1:].replace('`', '')}", param)
-
-
 def _parts(raw: Raw, param: str) -> list[Part]:
-    try:
-        block = _decode_block(raw)
-    except msgspec.ValidationError as error:
-        raise _at(error, param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    block = read_field(_decode_block, raw, param)
     if block.type == "text":
         return [Text(_needed(block.text, f"{param}.text"))]
     if block.type == "tool_use":

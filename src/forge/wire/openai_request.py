@@ -22,6 +22,7 @@ from forge.core.request import (
 )
 from forge.errors import RequestError
 from forge.wire.conversations import SHORTEST, Beginning, Conversations
+from forge.wire.fields import read_field
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
 from forge.wire.openai_choice import read_choice
 
@@ -163,14 +164,7 @@ def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[Ch
 
 
 def _message(raw: Raw, param: str) -> ChatMessage:
-    try:
-        message = _decode_message(raw)
-    except msgspec.ValidationError as error:
-        raise _at(error, param) from None
-    except RecursionError:
-        raise RequestError(f"'{param}' is nested too deeply", param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    message = read_field(_decode_message, raw, param)
     parts: list[Part] = []
     for field in REASONING_FIELDS if message.role == "assistant" else ():
         text = getattr(message, field)
@@ -188,13 +182,6 @@ def _message(raw: Raw, param: str) -> ChatMessage:
     return ChatMessage(role=message.role, parts=tuple(parts), raw=raw, protocol=Protocol.OPENAI)
 
 
-def _at(error: msgspec.ValidationError, param: str) -> RequestError:
-    """The decoder's own words (``Expected `str`, got `int` - at `$.role```) with our path."""
-    reason, _, path = str(error).partition(" - at `$")
-    param += path.rstrip("`")
-    return RequestError(f"'{param}': {reason[:1].lower()}{reason[1:].replace('`', '')}", param)
-
-
 def _content(content: str | list[Raw] | None, param: str) -> list[Part]:
     if not content:
         return []
@@ -207,12 +194,7 @@ def _part(raw: Raw, param: str) -> Part:
     data = bytes(raw)
     if data[:1] == b'"':
         return Text(_string(data, param))
-    try:
-        part = _decode_part(data)
-    except msgspec.ValidationError as error:
-        raise _at(error, param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    part = read_field(_decode_part, data, param)
     if part.text is not None and part.type in ("text", "input_text", "output_text", None):
         return Text(part.text)
     return Opaque(raw)
@@ -224,19 +206,14 @@ def _result(message: _Message, content: list[Part]) -> Result:
 
 
 def _call(raw: Raw, param: str) -> Part:
-    try:
-        call = _decode_call(raw)
-        arguments = _arguments(call.function.arguments) if call.function is not None else ""
-    except msgspec.ValidationError as error:
-        raise _at(error, param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None
+    call = read_field(_decode_call, raw, param)
     if call.function is None:
         if call.type not in (None, "function"):
             return Opaque(raw)
         raise RequestError(f"'{param}.function' is missing", f"{param}.function")
     if call.function.name is None:
         raise RequestError(f"'{param}.function.name' is missing", f"{param}.function.name")
+    arguments = read_field(_arguments, call.function.arguments, f"{param}.function.arguments")
     return Call(id=call.id or "", name=call.function.name, arguments=arguments)
 
 

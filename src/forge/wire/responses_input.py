@@ -9,13 +9,13 @@ templates know no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from forge.core.request import Call, ChatMessage, Opaque, Part, Protocol, Result, Text
 from forge.errors import RequestError
+from forge.wire.fields import read_field
 from forge.wire.json_text import dumps
 from forge.wire.responses_parts import read_parts, texts
 from forge.wire.responses_reasoning import read_reasoning
@@ -26,7 +26,6 @@ _CALLS_OF_CLIENTS = frozenset({"local_shell_call", "shell_call", "apply_patch_ca
 """Calls of OpenAI's own tools that the client runs: each has an item with its output."""
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "caller"})
 _NOT_OUTPUT = frozenset({"type", "id", "call_id", "caller", "max_output_length"})
-_T = TypeVar("_T")
 
 
 class _Kind(Struct):
@@ -122,7 +121,7 @@ class Conversation:
         return tuple(self._done)
 
     def _item(self, raw: Raw, param: str) -> None:
-        head = _read(_decode_kind, raw, param)
+        head = read_field(_decode_kind, raw, param)
         kind = head.type or ("message" if head.role is not None else None)
         if kind is None:
             raise RequestError(f"'{param}.type' is missing", f"{param}.type")
@@ -139,7 +138,7 @@ class Conversation:
     # -- readers, one for each kind of item -------------------------------------------------------------------
 
     def _message(self, raw: Raw, param: str) -> None:
-        item = _read(_decode_message, raw, param)
+        item = read_field(_decode_message, raw, param)
         parts = read_parts(item.content, f"{param}.content", "" if item.role == "assistant" else "\n")
         if item.role == "assistant":
             self._assistant(parts)
@@ -154,7 +153,7 @@ class Conversation:
             self._opening.append(parts)
 
     def _reasoning(self, raw: Raw, param: str) -> None:
-        item = _read(_decode_reasoning, raw, param)
+        item = read_field(_decode_reasoning, raw, param)
         shown = texts(
             item.content or item.summary or (), f"{param}.content" if item.content else f"{param}.summary"
         )
@@ -166,25 +165,25 @@ class Conversation:
             self._turn += blocks
 
     def _function_call(self, raw: Raw, param: str) -> None:
-        item = _read(_decode_call, raw, param)
+        item = read_field(_decode_call, raw, param)
         name = wire_name(item.name, item.namespace)
         self._call(Call(id=item.call_id or item.id or "", name=name, arguments=item.arguments or ""))
 
     def _custom_call(self, raw: Raw, param: str) -> None:
-        item = _read(_decode_custom_call, raw, param)
+        item = read_field(_decode_custom_call, raw, param)
         arguments = dumps({CUSTOM_INPUT: item.input or ""}).decode()
         name = wire_name(item.name, item.namespace)
         self._call(Call(id=item.call_id or item.id or "", name=name, arguments=arguments))
 
     def _client_call(self, name: str, raw: Raw, param: str) -> None:
-        fields = _read(_decode_fields, raw, param)
-        given = _read(_decode_ids, raw, param)
+        fields = read_field(_decode_fields, raw, param)
+        given = read_field(_decode_ids, raw, param)
         arguments = dumps({n: value for n, value in fields.items() if n not in _NOT_ARGUMENTS}).decode()
         self._call(Call(id=given.call_id or given.id or "", name=name, arguments=arguments))
 
     def _client_output(self, raw: Raw, param: str) -> None:
-        fields = _read(_decode_fields, raw, param)
-        ids = _read(_decode_ids, raw, param)
+        fields = read_field(_decode_fields, raw, param)
+        ids = read_field(_decode_ids, raw, param)
         said = {n: value for n, value in fields.items() if n not in _NOT_OUTPUT}
         output = said.get("output")
         text = dumps(said).decode() if output is None or len(said) > 1 else _output_text(output, param)
@@ -192,14 +191,14 @@ class Conversation:
         self._result(ids.call_id or ids.id or "", text)
 
     def _output(self, raw: Raw, param: str) -> None:
-        item = _read(_decode_output, raw, param)
+        item = read_field(_decode_output, raw, param)
         text, media = _output_of(item.output, f"{param}.output")
         self._end_turn()
         self._result(item.call_id or item.id or "", text)
         self._shown += media
 
     def _additional_tools(self, raw: Raw, param: str) -> None:
-        self.tools += _read(_decode_tools, raw, param).tools
+        self.tools += read_field(_decode_tools, raw, param).tools
 
     # -- messages under construction --------------------------------------------------------------------------
 
@@ -266,7 +265,7 @@ _READERS: dict[str, _Reader] = {
 
 def _output_text(raw: Raw, param: str) -> str:
     data = bytes(raw)
-    return _read(_decode_string, raw, param) if data[:1] == b'"' else data.decode()
+    return read_field(_decode_string, raw, param) if data[:1] == b'"' else data.decode()
 
 
 def _output_of(raw: Raw, param: str) -> tuple[str, list[Part]]:
@@ -275,20 +274,6 @@ def _output_of(raw: Raw, param: str) -> tuple[str, list[Part]]:
         return "", []
     if bytes(raw)[:1] != b"[":
         return _output_text(raw, param), []
-    parts = read_parts(_read(_decode_list, raw, param), param, "\n")
+    parts = read_parts(read_field(_decode_list, raw, param), param, "\n")
     media: list[Part] = [part for part in parts if isinstance(part, Opaque)]
     return "\n".join(part.text for part in parts if isinstance(part, Text)), media
-
-
-def _read(decode: Callable[[Raw], _T], raw: Raw, param: str) -> _T:
-    try:
-        return decode(raw)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        where = param + path.rstrip("`")
-        text = f"'{where}': {reason[:1].lower()}{reason[1:].replace('`', '')}"
-        raise RequestError(text, where) from None
-    except RecursionError:
-        raise RequestError(f"'{param}' is nested too deeply", param) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{param}' is not valid UTF-8", param) from None

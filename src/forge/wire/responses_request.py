@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from forge.core.request import Request
 from forge.errors import RequestError
+from forge.wire.fields import read_field
 from forge.wire.json_text import dumps, loads
 from forge.wire.openai_request import top_level_fields
 from forge.wire.responses_input import Conversation
@@ -88,7 +89,7 @@ def decode_request(body: bytes, stored: Stored) -> ResponsesRequest:
         RequestError: what is wrong, with the path of the field in ``param``.
     """
     fields = top_level_fields(body)
-    given = {name: _typed(name, fields[name]) for name in _TYPES if name in fields}
+    given = {name: read_field(_decoders[name], fields[name], name) for name in _TYPES if name in fields}
     given = {name: value for name, value in given.items() if value is not None}
     for name, reason in _REFUSED.items():
         if name in fields and bytes(fields[name]) not in (b"null", b"false"):
@@ -127,20 +128,6 @@ def _tools(given: bytes, additional: Sequence[Raw]) -> bytes:
     if not additional or not given.startswith(b"["):
         return given
     return dumps([*_decode_list(given), *additional])
-
-
-def _typed(name: str, raw: Raw) -> Any:
-    try:
-        return _decoders[name](raw)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        where = name + path.rstrip("`")
-        text = f"'{where}': {reason[:1].lower()}{reason[1:].replace('`', '')}"
-        raise RequestError(text, where) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestError(f"'{name}' is not valid UTF-8", name) from None
-    except RecursionError:
-        raise RequestError(f"'{name}' is nested too deeply", name) from None
 
 
 def _bytes(fields: Mapping[str, Raw], name: str, default: bytes) -> bytes:
