@@ -133,6 +133,14 @@ def test_a_tool_of_our_own():
     ]
 
 
+def test_each_request_goes_out_with_its_own_tools():
+    def sent(description):
+        tool = Tool(name="f", description=description)
+        return encoded(Request(messages=(USER,), tools=(tool,)))["tools"][0]["function"]["description"]
+
+    assert [sent("one"), sent("two"), sent("one")] == ["one", "two", "one"]
+
+
 def test_messages_of_our_own():
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
 

@@ -45,7 +45,7 @@ OPENAI: Final = AnswerFormat(openai.ChunkDecoder, openai.decode_response)
 ANTHROPIC: Final = AnswerFormat(anthropic.EventDecoder, anthropic.decode_response)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # made for each call, and a frozen one costs three times as much
 class EventExchange(Attempt):
     """Posts ``body`` to ``url``; ``stream`` says whether it asks for a stream.
 

@@ -118,7 +118,9 @@ class LlamafileClient(ModelClient):
 
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:
         wire = request if able.native_tools else as_prompted(request)
-        wire = msgspec.structs.replace(wire, messages=as_demanded(wire.messages, able))
+        messages = as_demanded(wire.messages, able)
+        if messages is not wire.messages:
+            wire = msgspec.structs.replace(wire, messages=messages)
         tail = await self._constraint_fields(request, headers)
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
         return EventExchange(

@@ -184,7 +184,12 @@ class Transport:
         Raises:
             As :meth:`open`.
         """
-        response = await self._head(method, url, headers, body)
+        session = await self._open_session()
+        try:
+            with deadline(self._timeouts.first_byte):
+                response = await self._request(session, method, url, headers, body)
+        except (aiohttp.ClientError, OSError) as error:
+            raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None
         incoming = Incoming(response, url, self._timeouts)
         if 300 <= response.status < 400:
             incoming.close()
@@ -196,16 +201,6 @@ class Transport:
         keeper, self._keeper, self._session = self._keeper, None, None
         if keeper is not None:
             await keeper.aclose()
-
-    async def _head(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
-    ) -> aiohttp.ClientResponse:
-        session = await self._open_session()
-        try:
-            with deadline(self._timeouts.first_byte):
-                return await self._request(session, method, url, headers, body)
-        except (aiohttp.ClientError, OSError) as error:
-            raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None
 
     async def _request(
         self,
@@ -276,9 +271,12 @@ async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp
         yield session
 
 
-def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+def _payload(body: bytes | None) -> aiohttp.BytesPayload | io.BytesIO | None:
     """A long body as a file, which the library sends in pieces: other exchanges go on meanwhile."""
-    return body if body is None or len(body) <= _LONG_BODY else io.BytesIO(body)
+    if body is None:
+        return None
+    # Wrapped here, the library need not find out what it is.
+    return aiohttp.BytesPayload(body) if len(body) <= _LONG_BODY else io.BytesIO(body)
 
 
 def _retry_after(headers: Mapping[str, str]) -> str | None:

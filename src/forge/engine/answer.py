@@ -154,9 +154,12 @@ class Answer:
     @property
     def native_calls(self) -> list[WrittenCall]:
         """The structured calls in the order of their index."""
+        native = self._native
+        if not native:
+            return []
         for index, pieces in self._arguments.items():
-            self._native[index].arguments = "".join(pieces)
-        return [self._native[index] for index in sorted(self._native)]
+            native[index].arguments = pieces[0] if len(pieces) == 1 else "".join(pieces)
+        return [native[index] for index in sorted(native)]
 
     @property
     def calls(self) -> list[WrittenCall]:
@@ -166,8 +169,10 @@ class Answer:
         """
         native = self.native_calls
         parsed = [s for s in self.segments if isinstance(s, CallSegment)]
+        if not parsed:
+            return native
         given: dict[str, list[object]] = {}
-        for call in native if parsed else ():
+        for call in native:
             given.setdefault(call.name, []).append(_decoded(call.arguments))
         return native + [
             WrittenCall(

@@ -108,6 +108,8 @@ def gravest(faults: Sequence[str | None]) -> int | None:
 
     An invented tool goes before broken arguments: it is the graver misunderstanding, and drains the other budget.
     """
+    if not any(faults):
+        return None
     faulty = [index for index, fault in enumerate(faults) if fault]
     return next((index for index in faulty if faults[index] != "invalid_arguments"), next(iter(faulty), None))
 

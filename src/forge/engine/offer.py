@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from forge.core.request import Tool
+from forge.core.same_objects import SameObjects
 from forge.dialects.toolbox import Toolbox
 from forge.schema.check import CallFinding, check_call
 
@@ -33,30 +34,11 @@ class Offer:
         return check_call(name, arguments, self.toolbox.tools, compiled=self.toolbox.compiled)
 
 
-class _ByIdentity:
-    """Tools as a key: the same objects, not equal ones, since comparing their schemas costs what it would save.
-
-    Holds the tools, so that an identity in the cache cannot come to mean other tools.
-    """
-
-    __slots__ = ("ids", "tools")
-
-    def __init__(self, tools: tuple[Tool, ...]) -> None:
-        self.tools = tools
-        self.ids = tuple(map(id, tools))
-
-    def __hash__(self) -> int:
-        return hash(self.ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.ids == other.ids
-
-
 @lru_cache(maxsize=32)
-def _offer(key: _ByIdentity) -> Offer:
-    return Offer(key.tools)
+def _offer(same: SameObjects[Tool]) -> Offer:
+    return Offer(same.objects)
 
 
 def offer_of(tools: tuple[Tool, ...]) -> Offer:
     """The offer of ``tools``; the same one while the same tools keep coming."""
-    return _offer(_ByIdentity(tools))
+    return _offer(SameObjects(tools))

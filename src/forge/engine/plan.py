@@ -135,17 +135,20 @@ class Plan:
 
     def is_untouched(self, answer: Answer, verdict: Verdict, reason: str) -> bool:
         """Whether the backend's whole answer may be passed on byte for byte."""
-        return (
-            not self.hides_any_of(answer)
-            and reason == answer.finish_reason
-            and all(isinstance(segment, TextSegment) for segment in answer.segments)
-            and answer.text == "".join(answer.raw_text)
-            and len(verdict.calls) == len(answer.native_calls)
-            and all(
-                call.id and not call.fixes and call.name == native.name and call.arguments == native.arguments
-                for call, native in zip(verdict.calls, answer.native_calls, strict=True)
-            )
-        )
+        if self.hides_any_of(answer) or reason != answer.finish_reason:
+            return False
+        if (answer.raw_text or answer.segments) and (
+            not all(isinstance(segment, TextSegment) for segment in answer.segments)
+            or answer.text != "".join(answer.raw_text)
+        ):
+            return False
+        given = answer.native_calls
+        if len(verdict.calls) != len(given):
+            return False
+        for call, native in zip(verdict.calls, given, strict=True):
+            if not call.id or call.fixes or call.name != native.name or call.arguments != native.arguments:
+                return False
+        return True
 
     def reads_calls_in(self, answer: Answer) -> bool:
         """Whether a call may stand in the answer's text."""

@@ -90,6 +90,7 @@ def _is_public(name: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)
 def host_name(host: bytes | None) -> str | None:
     """The name in a ``Host`` header, without port and brackets, in lower case."""
     if host is None:

@@ -20,10 +20,20 @@ async def served(service: Service, caller: str, answer: Callable[[T], Awaitable[
     """
     seconds = service.settings.limits.total_seconds
     with service.closing.attended():
+        if not service.slots.bounded:
+            await _in_time(seconds, answer, to)
+            return
         async with service.slots.place(caller):
-            try:
-                with deadline(seconds):
-                    await answer(to)
-            except TimeoutError:
-                sentence = f"the request took longer than {seconds:g} seconds (--total-timeout)"
-                raise HttpError(504, sentence, code="total_timeout") from None
+            await _in_time(seconds, answer, to)
+
+
+async def _in_time(seconds: float | None, answer: Callable[[T], Awaitable[None]], to: T) -> None:
+    if seconds is None:
+        await answer(to)
+        return
+    try:
+        with deadline(seconds):
+            await answer(to)
+    except TimeoutError:
+        sentence = f"the request took longer than {seconds:g} seconds (--total-timeout)"
+        raise HttpError(504, sentence, code="total_timeout") from None

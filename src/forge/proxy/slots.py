@@ -33,6 +33,11 @@ class Slots:
         self._average = 1.0
 
     @property
+    def bounded(self) -> bool:
+        """Whether there is a limit, so that a request may have to wait."""
+        return self._limit is not None
+
+    @property
     def running(self) -> int:
         """Requests that have a place; not counted without a limit."""
         return self._running

@@ -61,6 +61,10 @@ class UsageBoard:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._names_its_model = KINDS[settings.kind].names_its_model
+        # To the Messages API the configured model goes, whichever one a request names.
+        self._pinned = settings.model if settings.kind == "anthropic" else None
+        self._is_started = settings.managed or settings.embedded
         self.managed_window: int | None = None
         self._last: _Served | None = None
         self._window_of: tuple[str, int] | None = None
@@ -98,16 +102,13 @@ class UsageBoard:
 
     def _model(self, report: Report) -> str | None:
         """The model that answered, whatever the caller called it."""
-        settings = self._settings
-        if KINDS[settings.kind].names_its_model:
+        if self._names_its_model:
             return report.answered_model or report.model
-        # To the Messages API the configured model goes, whichever one a request names.
-        pinned = settings.model if settings.kind == "anthropic" else None
-        return pinned or report.served_model
+        return self._pinned or report.served_model
 
     async def _window(self, model: str, backend: Backend) -> tuple[int, str] | None:
         settings = self._settings
-        if settings.managed or settings.embedded:
+        if self._is_started:
             return (self.managed_window, "managed_backend") if self.managed_window else None
         if settings.budget_tokens:
             return settings.budget_tokens, "operator_config"

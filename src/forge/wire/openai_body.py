@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from forge.core.request import (
     Text,
     Tool,
 )
+from forge.core.same_objects import SameObjects
 from forge.errors import RequestError
 from forge.wire.arguments import sound_arguments
 from forge.wire.beginnings import Beginnings
@@ -82,7 +84,7 @@ def _head(
         yield "stream", b"true"
         yield "stream_options", _stream_options(request.options.get("stream_options"))
     if request.tools:
-        yield "tools", b"[%b]" % b",".join([encode_tool(tool) for tool in request.tools])
+        yield "tools", _encode_tools(SameObjects(request.tools))
     if request.tool_choice is not None:
         yield "tool_choice", dumps(write_choice(request.tool_choice, request.tools))
 
@@ -94,6 +96,12 @@ def _stream_options(raw: Raw | None) -> bytes:
     except msgspec.DecodeError:
         options = {}
     return dumps({**options, "include_usage": True})
+
+
+@lru_cache(maxsize=16)
+def _encode_tools(tools: SameObjects[Tool]) -> bytes:
+    """The array of tools, put together once for as long as the same ones keep coming."""
+    return b"[%b]" % b",".join([encode_tool(tool) for tool in tools.objects])
 
 
 def encode_tool(tool: Tool) -> bytes | Raw:

@@ -26,6 +26,8 @@ _ID_LENGTH: Final = 9
 
 def as_demanded(messages: tuple[ChatMessage, ...], able: Capabilities) -> tuple[ChatMessage, ...]:
     """``messages`` as the template of a backend demands them; the same object where it demands nothing."""
+    if not (able.takes_turns or able.strict_ids):
+        return messages
     shaped: Iterable[ChatMessage] = messages
     if able.takes_turns:
         shaped = _taking_turns(shaped)
