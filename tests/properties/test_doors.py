@@ -20,6 +20,7 @@ from servers.spoken import Read, Spoken
 from forge.core.events import Delta, Finished, Output, Retrying, Send
 from forge.core.request import Request
 from forge.engine import Policy, Turn
+from forge.errors import BackendError
 from forge.proxy.anthropic_door import AnthropicDoor
 from forge.proxy.door import Door
 from forge.proxy.openai_door import OpenAIDoor
@@ -92,7 +93,10 @@ BACKENDS = {"chat": _chat, "messages": _messages, "ollama": _ollama}
 def answered(
     door: Door, request: Request, policy: Policy, attempts: list[list[Delta]], *, streamed: bool
 ) -> bytes:
-    """What comes out of ``door`` when the backend answers each attempt in turn, the last of them ever again."""
+    """What comes out of ``door`` when the backend answers each attempt in turn, the last of them ever again.
+
+    An attempt without deltas is one that the backend refuses.
+    """
     turn = Turn(request, policy, new_id=door.new_call_id)
     reply = door.reply(request, turn)
     outputs: list[Any] = []
@@ -106,6 +110,8 @@ def answered(
                 number += 1
                 for delta in deltas:
                     following += turn.feed(delta)
+                if not deltas:
+                    following += turn.fail(BackendError(503, "no room"))
             elif isinstance(output, Finished):
                 return sent + reply.finish(output) if streamed else reply.whole(outputs, output)
             elif isinstance(output, Retrying):
@@ -161,9 +167,9 @@ POLICIES = st.builds(
 @pytest.mark.parametrize("door", BODIES)
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=40)
-@given(attempts=st.lists(SPOKEN, min_size=1, max_size=3), policy=POLICIES)
+@given(attempts=st.lists(SPOKEN, min_size=1, max_size=3), refused=st.booleans(), policy=POLICIES)
 def test_a_stream_says_what_a_whole_answer_says(
-    door: str, backend: str, attempts: list[Spoken], policy: Policy
+    door: str, backend: str, attempts: list[Spoken], refused: bool, policy: Policy
 ) -> None:
     opened, body, read = BODIES[door]
     shown = []
@@ -171,6 +177,7 @@ def test_a_stream_says_what_a_whole_answer_says(
         request = opened.decode(json.dumps({**body, "stream": streamed}).encode())
         said = attempts if backend == "messages" else map(in_order, attempts)
         deltas = [BACKENDS[backend](attempt, streamed) for attempt in said]
+        deltas += [[]] if refused else []
         data = answered(opened, request, policy, deltas, streamed=streamed)
         shown.append(read(data, streamed=streamed))
     stream, whole = shown
