@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from servers import spoken
 from servers.spoken import Read, Spoken
 
+from forge.core.capabilities import Capabilities
 from forge.core.events import Delta, Finished, Output, Retrying, Send
 from forge.core.request import Request
 from forge.engine import Policy, Turn
@@ -81,6 +82,21 @@ def _ollama(answer: Spoken, streamed: bool) -> list[Delta]:
     return [delta for line in lines for delta in decoder.feed(line)]
 
 
+CHOICES: dict[str, dict[str, Any]] = {
+    "chat": {
+        "none": "none",
+        "required": "required",
+        "named": {"type": "function", "function": {"name": "read_file"}},
+    },
+    "messages": {
+        "none": {"type": "none"},
+        "required": {"type": "any"},
+        "named": {"type": "tool", "name": "read_file"},
+    },
+    "responses": {"none": "none", "required": "required", "named": {"type": "function", "name": "read_file"}},
+}
+
+
 def in_order(answer: Spoken) -> Spoken:
     """``answer`` in the only order that an answer without an order of its own can have."""
     order = ["thinking", "text", "call"]
@@ -97,7 +113,7 @@ def answered(
 
     An attempt without deltas is one that the backend refuses.
     """
-    turn = Turn(request, policy, new_id=door.new_call_id)
+    turn = Turn(request, policy, Capabilities(constrains=True), new_id=door.new_call_id)
     reply = door.reply(request, turn)
     outputs: list[Any] = []
     queue: list[Output] = turn.start()
@@ -124,21 +140,23 @@ def answered(
     raise AssertionError
 
 
-GOOD = '{"path": "a.txt"}'
+# Without spaces, as what is an object in one protocol is written in another.
+GOOD = '{"path":"a.txt"}'
 TEXTS = st.sampled_from([
     "Hello. ", "Let me read it:", "<", "a < b", "<think>", "hm</think>", "\n", "{", "}", "é😀", "```json\n", "```", "[",
     '<tool_call>{"name": "read_file", "arguments": {"path": "a.txt"}}</tool_call>', '{"name": "nope", "arguments": {}}',
     '<tool_call>{"name": "respond", "arguments": {"message": "Hi \\"you\\""}}</tool_call>', "<tool_call>", " ",
+    '{"name": "read_file", "arguments": {"path": "a.txt"}}',
 ])  # fmt: skip
 CALLS = st.one_of(
     st.tuples(
-        st.just("call"), st.just("read_file"), st.sampled_from([GOOD, "{}", '{"path": 1}', '{"path": null}'])
+        st.just("call"), st.just("read_file"), st.sampled_from([GOOD, "{}", '{"path":1}', '{"path":null}'])
     ),
     st.tuples(st.just("call"), st.just("nope"), st.just("{}")),
     st.tuples(
         st.just("call"),
         st.just("respond"),
-        st.sampled_from(['{"message": "Hi"}', '{"message": "é\\n"}', "{}"]),
+        st.sampled_from(['{"message":"Hi"}', '{"message":"é\\n"}', "{}"]),
     ),
 )
 PIECES = st.one_of(
@@ -159,22 +177,26 @@ POLICIES = st.builds(
     max_tool_errors=st.integers(0, 1),
     text_policy=st.sampled_from(["auto", "nudge", "respond", "trust"]),
     rescue=st.booleans(),
-    constrain=st.just(False),
+    constrain=st.booleans(),
     reasoning_replay=st.sampled_from(["full", "none"]),
 )
+
+MODES = st.sampled_from(["", "", "none", "required", "named"])
 
 
 @pytest.mark.parametrize("door", BODIES)
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=40)
-@given(attempts=st.lists(SPOKEN, min_size=1, max_size=3), refused=st.booleans(), policy=POLICIES)
+@given(attempts=st.lists(SPOKEN, min_size=1, max_size=3), refused=st.booleans(), policy=POLICIES, mode=MODES)
 def test_a_stream_says_what_a_whole_answer_says(
-    door: str, backend: str, attempts: list[Spoken], refused: bool, policy: Policy
+    door: str, backend: str, attempts: list[Spoken], refused: bool, policy: Policy, mode: str
 ) -> None:
     opened, body, read = BODIES[door]
     shown = []
     for streamed in (True, False):
-        request = opened.decode(json.dumps({**body, "stream": streamed}).encode())
+        request = opened.decode(
+            json.dumps({**body, "tool_choice": CHOICES[door].get(mode), "stream": streamed}).encode()
+        )
         said = attempts if backend == "messages" else map(in_order, attempts)
         deltas = [BACKENDS[backend](attempt, streamed) for attempt in said]
         deltas += [[]] if refused else []
