@@ -28,6 +28,12 @@ def test_a_profile_by_name_and_by_path(tmp_path):
         assert (settings.backend_url, settings.port) == ("http://from-profile", 9000)
 
 
+def test_a_home_folder_that_no_shell_wrote_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "own.toml").write_text(PROFILE)
+    assert chosen("--config=~/own.toml").port == 9000
+
+
 @pytest.mark.parametrize("arguments", [[], ["-v"], ["--log-format", "json"]])
 def test_nothing_said_is_the_default_profile(arguments):
     write_profile(profile_path("default"), PROFILE)

@@ -83,7 +83,13 @@ def _offline(ctx: click.Context) -> Iterator[Finding]:
     if profile is not None and config is not None:
         raise click.UsageError("--profile and --config cannot be combined")
     try:
-        named = Path(config) if config is not None else profile_path(profile) if profile is not None else None
+        named = (
+            Path(config).expanduser()
+            if config is not None
+            else profile_path(profile)
+            if profile is not None
+            else None
+        )
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     yield runtime_finding()

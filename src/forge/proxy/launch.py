@@ -124,7 +124,7 @@ def chosen_settings(ctx: click.Context, *, serves: bool = True) -> Settings:
         raise click.UsageError(f"{chosen} cannot be combined with configuration flags: {flags}")
     beside = {name: values[name] for name in said & LOG_NAMES} | quiet
     try:
-        path = Path(config) if config is not None else profile_path(profile or DEFAULT_PROFILE)
+        path = Path(config).expanduser() if config is not None else profile_path(profile or DEFAULT_PROFILE)
         return _from_file(path, beside)
     except ProfileMissingError as error:
         if profile is None and config is None:

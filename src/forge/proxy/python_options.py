@@ -63,7 +63,7 @@ def settings_from(given: Mapping[str, Any]) -> Settings:
                 name: tuple(given.get(name) or ())
                 for name in ("extra_flags", "allowed_hosts", "cors_origins")
             },
-            "workflows": load_workflows(Path(workflow)) if workflow is not None else (),
+            "workflows": load_workflows(Path(workflow).expanduser()) if workflow is not None else (),
             "rescue": given.get("rescue_enabled", True),
             "limits": given.get("limits") or Limits(),
         }
