@@ -97,3 +97,20 @@ def test_a_fence_that_comes_at_once_is_read_as_one_that_comes_in_pieces(text):
 
     assert (whole.calls, whole.text, whole.rejected) == (pieces.calls, pieces.text, pieces.rejected)
     assert [call.source for call in whole.calls] == [call.source for call in pieces.calls]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_every_tagged_call_in_a_fence_counts_however_it_is_split(size):
+    written = (
+        f'<tool_call>{{"name": "note", "arguments": {{"text": "{text}"}}}}</tool_call>' for text in "ab"
+    )
+    text = "```xml\n" + "\n".join(written) + "\n```"
+    scanner = ReplyScanner(TOOLS)
+
+    pieces = [scanner.feed(text[at : at + size]) for at in range(0, len(text), size)]
+
+    found = Reply(tuple(segment for reply in (*pieces, scanner.finish()) for segment in reply.segments))
+    assert [(call.tool, call.args) for call in found.calls] == [
+        ("note", {"text": "a"}),
+        ("note", {"text": "b"}),
+    ]

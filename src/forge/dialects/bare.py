@@ -28,20 +28,20 @@ def _json(cur: Candidate) -> Generator[None, None, bool]:
     end = -1
     last: object = None
     while True:
-        start = cur.pos
+        start, known = cur.pos, cur.pending
         if not (yield from _promising(cur)):
             break
         value = yield from json_unit(cur, _MARKS, stop_at_tags=True)
         if value.state != "read" and not _names_tool(cur, start):
             break
         if not report(cur, value, start, marked=False) or not (yield from _alone(cur)):
-            cur.forget()
+            cur.forget(known)
             if end < 0:
                 cur.show(cur.pos)  # data: nothing inside of it is a call either
                 return True
             break
         if start == end and value.value == last:
-            cur.forget()  # the whole call printed twice
+            cur.forget(known)  # the whole call printed twice
         cur.flush()
         end, last = cur.pos, value.value
         yield from cur.run(_JOIN)

@@ -48,7 +48,7 @@ def between(opens: Iterable[str], closes: Iterable[str]) -> Quick | None:
 
     def quick(cur: Candidate) -> bool:
         before, behind = _around(openers, closers)
-        start = cur.pos
+        start, known = cur.pos, cur.pending
         if cur.matched(before) is None:
             return False
         text, base = cur.tape.window(cur.pos)
@@ -57,7 +57,7 @@ def between(opens: Iterable[str], closes: Iterable[str]) -> Quick | None:
         else:
             taken = plain_element(cur) and cur.matched(behind) is not None
         if not taken:
-            cur.forget()
+            cur.forget(known)
             cur.pos = start
         return taken
 

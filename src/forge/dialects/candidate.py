@@ -131,10 +131,16 @@ class Candidate(Cursor):
         """Whether so many calls in a row could not be read that looking at the next one is not worth its cost."""
         return not self._waiting and len(self._pending) > _PATIENCE
 
-    def forget(self) -> None:
-        """What was found since the last flush is none."""
-        self._pending.clear()
-        self._waiting = 0
+    @property
+    def pending(self) -> int:
+        """How much was found since the last flush."""
+        return len(self._pending)
+
+    def forget(self, kept: int = 0) -> None:
+        """What was found since the last flush is none, but for the first ``kept``."""
+        if len(self._pending) > kept:
+            del self._pending[kept:]
+            self._waiting = sum(isinstance(segment, CallSegment) for segment in self._pending)
 
     def flush(self) -> None:
         """Make what was found so far final. Waits for the first call: a candidate without one stays text."""
