@@ -57,7 +57,9 @@ async def test_an_attempt_reuses_what_the_one_before_had_read(server: EmbeddedSe
             Policy(text_policy="nudge", max_retries=2),
             await client.capabilities(),
         )
-        (finished,) = [output async for output in drive(turn, client) if isinstance(output, Finished)]
+        outputs = [output async for together in drive(turn, client) for output in together]
+        finished = outputs[-1]
+        assert isinstance(finished, Finished)
     finally:
         await client.aclose()
 
