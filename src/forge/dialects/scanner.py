@@ -265,6 +265,8 @@ class ReplyScanner:
 
 def _merged(segments: list[Segment]) -> tuple[Segment, ...]:
     """Neighbouring pieces of text, and of reasoning, as one."""
+    if len(segments) < 2:
+        return tuple(segments)
     merged: list[Segment] = []
     for kind, run in groupby(segments, type):
         if kind is TextSegment or kind is ReasoningSegment:

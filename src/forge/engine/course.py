@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -42,10 +42,7 @@ class Course:
         self._messages = messages
         self._loop_limit = loop_limit
         self._required = rules.required_steps if rules else ()
-        self._rules = StepRules(
-            ends.union(rules.terminal_tools) if rules else frozenset(),
-            {name: list(entries) for name, entries in rules.prerequisites.items()} if rules else {},
-        )
+        self._rules = _rules(rules, ends) if rules else _NO_RULES
 
     @property
     def has_rules(self) -> bool:
@@ -121,6 +118,14 @@ class Course:
             if call.result is not None:
                 repeats.record(call.name, call.written, call.result)
         return repeats
+
+
+_NO_RULES: Final = StepRules()
+
+
+def _rules(rules: WorkflowRules, ends: frozenset[str]) -> StepRules:
+    prerequisites = {name: list(entries) for name, entries in rules.prerequisites.items()}
+    return StepRules(ends.union(rules.terminal_tools), prerequisites)
 
 
 def _repeated(call: CheckedCall, again: Repeat, level: int) -> CheckedCall:
