@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import json
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
@@ -22,6 +28,9 @@ from forge.core.events import (
 from forge.core.request import ChatMessage, Request, Text, Tool, ToolChoice
 from forge.engine import Policy, Turn
 from forge.schema.check import check_call
+from forge.wire import anthropic, ollama, openai
+from forge.wire.prompted import as_prompted
+from forge.wire.template_demands import as_demanded
 
 TOOL = Tool(
     name="read_file",
@@ -205,6 +214,65 @@ def test_a_turn_shows_everything_once_in_every_split(
             check_call(c.name, c.arguments, {TOOL.name: TOOL}) for c in outputs if isinstance(c, CallReady)
         )
         assert all(found.fault is None and not found.fixes for found in checked)
-    if len(requests) == 1 and end.attempts[-1].verdict == "accepted":
+    answered = len(requests) == 1 and end.attempts[-1].verdict == "accepted"
+    # A respond tool's answer, be it as it may, counts more than a text that was refused.
+    gave_up = (
+        end.attempts[-1].verdict != "accepted" and not whole["calls"] and policy.text_policy != "respond"
+    )
+    if answered or gave_up:
         said = [d.text for d in attempts[0] if isinstance(d, TextDelta) and "<tool_call>" not in d.text]
         assert all(piece.strip() in text for piece in said)
+
+
+# -- what a retry adds on each wire ----------------------------------------------------------------------------------
+
+EARLIER = {
+    "messages": [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "u"},
+        {
+            "role": "assistant",
+            "content": "t",
+            "reasoning_content": "r",
+            "tool_calls": [
+                {"id": "c0", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c0", "content": "ok"},
+    ],
+    "tools": [{"type": "function", "function": {"name": TOOL.name, "parameters": TOOL.parameters}}],
+}
+STRICT = Capabilities(takes_turns=True, strict_ids=True)
+
+
+def demanded(request: Request) -> Request:
+    return replace(request, messages=as_demanded(request.messages, STRICT))
+
+
+WIRES: dict[str, Callable[[Request], bytes]] = {
+    "openai": openai.encode_request,
+    "strict template": lambda request: openai.encode_request(demanded(request)),
+    "prompted": lambda request: openai.encode_request(as_prompted(request)),
+    "prompted, strict template": lambda request: openai.encode_request(demanded(as_prompted(request))),
+    "ollama": ollama.encode_request,
+    "anthropic": lambda request: anthropic.encode_request(replace(request, constraint=None)),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@settings(max_examples=40)
+@given(st.tuples(answers("A"), answers("B"), answers("C")), POLICIES, CHOICES, st.booleans())
+def test_a_retry_only_adds_to_the_bytes_before_it(
+    wire: str,
+    given_answers: tuple[list[Delta], ...],
+    policy: Policy,
+    choice: ToolChoice | None,
+    constrains: bool,
+) -> None:
+    request = replace(openai.decode_request(json.dumps(EARLIER).encode()), tool_choice=choice)
+
+    _, requests = played(Turn(request, policy, Capabilities(constrains=constrains)), list(given_answers), 0)
+
+    bodies = [WIRES[wire](sent) for sent in requests]
+    for before, after in pairwise(bodies):
+        assert after.startswith(before.rstrip(b"]}"))

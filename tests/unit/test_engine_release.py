@@ -139,6 +139,13 @@ def test_a_choice_that_the_backend_ignores_is_constrained_in_every_attempt() -> 
     assert played.calls == [("get_weather", {"city": "Paris"})]
 
 
+def test_what_is_written_where_a_constraint_is_ignored_is_shown_in_the_end() -> None:
+    text = 'Here: <tool_call>{"name": "get_weather", "arguments": {"city": "Par'
+    request = ask(choice=ToolChoice("required"))
+
+    assert play([TextDelta(text), STOP], request=request, policy=Policy(max_retries=0)).text == text
+
+
 def test_corrections_name_calls_by_ids_of_their_own() -> None:
     rejected = [native("get_weather", "{}", 0, "call_0"), CALLS]
     earlier = ChatMessage(role="assistant", parts=(Call("call_0", "get_weather", "{}"),))

@@ -188,6 +188,14 @@ class Answer:
         ]
 
     @property
+    def in_our_form(self) -> bool:
+        """Whether its text is in the form that a constraint asks for: nothing to show to a user.
+
+        A server that ignores the constraint lets the model write whatever it likes, and that is the model's answer.
+        """
+        return self.constrained is not None and "".join(self.raw_text).lstrip().startswith("{")
+
+    @property
     def shows_nothing(self) -> bool:
         """Whether a constrained answer has no text for the user, nor has begun one."""
         return (

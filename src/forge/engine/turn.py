@@ -218,7 +218,7 @@ class Turn:
                 outputs += self._release.reasoning(ReasoningDelta(segment.text), written=True)
             elif isinstance(segment, RejectedSegment):
                 # A constrained answer is in a form that Forge asked for; a piece of it is nothing to show.
-                if not answer.constrained:
+                if not answer.in_our_form:
                     self._release.hold(segment.text)
             else:
                 self._release.hold()
@@ -274,7 +274,7 @@ class Turn:
             outputs = self._release.end(keep_text=False) + self._given_out(calls)
             called = any(isinstance(output, CallReady) for output in outputs)
             return [*outputs, self._finished(answer, "tool_calls" if called else "stop")]
-        text = "" if answer.constrained or torn else answer.text
+        text = "" if answer.in_our_form or torn else answer.text
         if self._plan.forbids_calls:
             text = "\n".join(f"{call.name}({call.arguments})" for call in first.native_calls)
         outputs = self._release.fall_back(text)
