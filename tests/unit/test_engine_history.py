@@ -60,6 +60,9 @@ def test_what_is_not_text_is_part_of_the_result() -> None:
     "text",
     [
         "Error: no such file",
+        "Error reading a.txt",
+        '{"error": 0.5}',
+        '{"error": 404}',
         "  error",
         "[ToolError] ValueError: x",
         "[ToolArgValidationError] x",
@@ -87,6 +90,9 @@ def test_what_says_that_it_failed(text: str) -> None:
         '{"error": ""}',
         '{"errors": []}',
         "the error is gone",
+        "Error rate: 0.2 %",
+        "Error-free since March",
+        '{"error": 0, "data": []}',
     ],
 )
 def test_what_does_not(text: str) -> None:

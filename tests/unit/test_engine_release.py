@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import Raw
+from msgspec.structs import replace
 from servers.turns import CALLS, CONSTRAINING, STOP, Played, native
 
 from forge.core.events import Delta, Finish, Output, Started, TextDelta
@@ -144,6 +146,16 @@ def test_what_is_written_where_a_constraint_is_ignored_is_shown_in_the_end() -> 
     request = ask(choice=ToolChoice("required"))
 
     assert play([TextDelta(text), STOP], request=request, policy=Policy(max_retries=0)).text == text
+
+
+def test_the_only_call_that_is_taken_is_not_the_one_that_was_cut() -> None:
+    now = Tool(name="now", parameters={"type": "object", "properties": {}})
+    single = replace(ask(tools=(now,)), options={"parallel_tool_calls": Raw(b"false")})
+    played = play(
+        [native("now", "", 0, "a"), native("now", "", 1, "b"), Finish(reason="length")], request=single
+    )
+
+    assert played.calls == [("now", {})]
 
 
 def test_corrections_name_calls_by_ids_of_their_own() -> None:

@@ -69,6 +69,17 @@ def test_blocks_of_thinking_leave_a_message_of_anthropics():
     assert json.loads(bytes(left.raw))["content"] == content[2:]
 
 
+def test_a_message_of_anthropics_that_was_all_thinking_is_not_left_without_content():
+    content = [{"type": "thinking", "thinking": "hm", "signature": "s"}]
+    raw = Raw(json.dumps({"role": "assistant", "content": content}).encode())
+    parts = (Reasoning("hm", signature="s"),)
+    message = ChatMessage(role="assistant", parts=parts, raw=raw, protocol=Protocol.ANTHROPIC)
+
+    (left,) = with_reasoning([message], "none")
+
+    assert [block["type"] for block in json.loads(bytes(left.raw))["content"]] == ["text"]
+
+
 @given(st.lists(st.sampled_from([USER, FIRST, SECOND]), max_size=8), st.integers(0, 8))
 def test_without_thinking_a_longer_history_only_adds(history, cut):
     whole = sent(read(*history), "none")

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from forge.core.request import Call, ChatMessage, Opaque, Result, Text
 
+_NO_ERROR: Final = r"(?![ -](?:rates?|counts?|handl\w+|logs?|logging|messages|budgets?|free|types?|classes|codes|pages?|bars?)\b)"
+"""Behind "error": a word with which it is what a result is about."""
 _ERROR: Final = re.compile(
-    r"\s*(?:\[?error\b|\[\w*error\]|\[notrun\]|<(?:tool_use_)?error>|traceback \(most recent call last\)"
+    rf"\s*(?:\[?error\b{_NO_ERROR}|\[\w*error\]|\[notrun\]|<(?:tool_use_)?error>|traceback \(most recent call last\)"
     r"|this call was not run\b"
-    r'|\{\s*"(?:error|is_?error)"\s*:(?!\s*(?:null\b|false\b|""|\[\s*\]|\{\s*\})))',
+    r'|\{\s*"(?:error|is_?error)"\s*:(?!\s*(?:null\b|false\b|0\s*[,}]|""|\[\s*\]|\{\s*\})))',
     re.IGNORECASE,
 )
 

@@ -94,9 +94,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
     """Judge a finished answer. ``level`` is the number that the next correction would have, from 1."""
-    written = answer.calls[:1] if rules.single_call else answer.calls
+    made = answer.calls
+    written = made[:1] if rules.single_call else made
     calls = tuple(_check(call, rules, Tone(level, rules.examples)) for call in written)
-    if answer.finish_reason == "length" and calls and _may_be_cut(written[-1], calls[-1]):
+    last = calls and len(calls) == len(made)
+    if last and answer.finish_reason == "length" and _may_be_cut(written[-1], calls[-1]):
         # The last call was cut off by the token limit: it is not executed, its complete siblings are.
         calls = calls[:-1]
         if not calls:

@@ -14,6 +14,7 @@ from forge.wire.json_text import dumps, loads
 from forge.wire.openai_request import REASONING_FIELDS
 
 _THINKING_BLOCKS = ("thinking", "redacted_thinking")
+_NOTHING_SAID = [{"type": "text", "text": "(no answer)"}]
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
@@ -48,7 +49,8 @@ def _stripped(raw: Raw, protocol: Protocol | None) -> Raw:
     if protocol is Protocol.ANTHROPIC:
         blocks = loads(bytes(fields["content"]))
         if isinstance(blocks, list):
-            fields["content"] = [block for block in blocks if not _is_thinking(block)]
+            # Anthropic refuses a message without content.
+            fields["content"] = [block for block in blocks if not _is_thinking(block)] or _NOTHING_SAID
     else:
         fields = {name: value for name, value in fields.items() if name not in REASONING_FIELDS}
     return Raw(dumps(fields))
