@@ -117,7 +117,8 @@ def answered(
     reply = door.reply(request, turn)
     outputs: list[Any] = []
     queue: list[Output] = turn.start()
-    sent, number = b"", 0
+    sent: list[bytes] = []
+    number = 0
     while queue:
         following: list[Output] = []
         for output in queue:
@@ -129,11 +130,11 @@ def answered(
                 if not deltas:
                     following += turn.fail(BackendError(503, "no room"))
             elif isinstance(output, Finished):
-                return sent + reply.finish(output) if streamed else reply.whole(outputs, output)
+                return b"".join([*sent, reply.finish(output)]) if streamed else reply.whole(outputs, output)
             elif isinstance(output, Retrying):
                 continue
             elif streamed:
-                sent += reply.push(output)
+                sent.append(reply.push(output))
             else:
                 outputs.append(output)
         queue = following

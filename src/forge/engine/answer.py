@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from forge.core.calls import ToolCall
 from forge.core.events import CallDelta, Finish, ReasoningDelta, Started, Usage
-from forge.core.pieces import add_pieces
+from forge.core.pieces import joined
 from forge.core.request import Reasoning
 from forge.dialects import ReplyScanner
 from forge.dialects.reply import CallSegment, RejectedSegment, Segment, TextSegment
@@ -66,7 +66,7 @@ class Answer:
         """Whether it has parts that only the backend's protocol knows: without text it is still not empty."""
         self.refuses = False
         """Whether it says in a field of its own that it will not answer."""
-        self.beside: dict[str, Any] = {}
+        self.beside: list[dict[str, Any]] = []
         """What came beside texts (logprobs, a refusal) and did not go out with one yet."""
         self.signed: list[Reasoning] = []
         """Signed blocks of thinking, up to the first that follows a text: with these the answer began."""
@@ -87,14 +87,14 @@ class Answer:
 
     def feed_beside(self, fields: dict[str, Any]) -> None:
         """Take what came beside a piece of text; it goes out with the next text that does."""
-        add_pieces(self.beside, fields)
+        self.beside.append(fields)
         refusal = (fields.get("delta") or {}).get("refusal")
         self.refuses = self.refuses or bool(refusal)
 
     def take_beside(self) -> dict[str, Any]:
         """What came beside texts since this was last asked."""
-        beside, self.beside = self.beside, {}
-        return beside
+        beside, self.beside = self.beside, []
+        return joined(beside) if len(beside) != 1 else beside[0]
 
     def end_text(self) -> tuple[Segment, ...]:
         """The text is over; return what was still held back."""

@@ -60,7 +60,7 @@ class Release:
         """What follows waits for the verdict, and a rejected candidate (``text``) with it."""
         self._live = False
         # A call whose message was shown while it was written is on show already.
-        if text and not self._message.released:
+        if text and not self._message.begun:
             self._held.append(TextDelta(text))
 
     def reasoning(self, delta: ReasoningDelta, *, written: bool = False) -> list[Output]:
@@ -90,10 +90,11 @@ class Release:
         """A piece of the ``respond`` tool's arguments; its message is text for the user."""
         if self._continues:
             return []
+        begun = self._message.begun
         text = self._message.feed(arguments)
         if not text:
             return []
-        before = self._before_message() if text == self._message.released else []
+        before = [] if begun else self._before_message()
         return before + self._show(TextDelta(text))
 
     def _before_message(self) -> list[Output]:

@@ -58,7 +58,17 @@ class MessageReader:
         self._inside = False
         self.done = False
         self.failed = False
-        self.released = ""
+        self._released: list[str] = []
+
+    @property
+    def begun(self) -> bool:
+        """Whether any of the message was given out."""
+        return bool(self._released)
+
+    @property
+    def released(self) -> str:
+        """All of the message that was given out."""
+        return "".join(self._released)
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the arguments' JSON text; return the newly decoded text."""
@@ -68,7 +78,8 @@ class MessageReader:
         if not self._inside and not self._open():
             return ""
         text = self._decode()
-        self.released += text
+        if text:
+            self._released.append(text)
         return text
 
     def _open(self) -> bool:

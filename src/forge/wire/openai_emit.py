@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from forge.core.events import BlockDelta, CallReady, Finished, ReasoningDelta, Started, TextDelta, Usage
-from forge.core.pieces import add_pieces
+from forge.core.pieces import joined
 from forge.wire.json_text import dumps
 from forge.wire.openai_request import REASONING_FIELDS
 
@@ -104,8 +104,7 @@ class AnswerBuilder:
         self._text: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
         self._calls: list[CallReady] = []
-        self._message: dict[str, Any] = {}
-        self._choice: dict[str, Any] = {}
+        self._beside: list[dict[str, Any]] = []
 
     def add(self, output: TextDelta | ReasoningDelta | BlockDelta | CallReady) -> None:
         """Take the next output."""
@@ -116,24 +115,22 @@ class AnswerBuilder:
                 self._reasoning.setdefault(output.field, []).append(output.text)
         elif isinstance(output, TextDelta):
             self._text.append(output.text)
-            for name, value in (output.extra or {}).items():
-                if name == "delta":
-                    add_pieces(self._message, value)
-                else:
-                    add_pieces(self._choice, {name: value})
+            if output.extra:
+                self._beside.append(output.extra)
 
     def encode(self, identity: Identity, finished: Finished) -> bytes:
         """The whole answer."""
         text = "".join(self._text)
+        beside = joined(self._beside)
         message: dict[str, Any] = {"role": "assistant", "content": text or (None if self._calls else "")}
         message.update({field: "".join(pieces) for field, pieces in self._reasoning.items()})
-        message.update(self._message)
+        message.update(beside.pop("delta", {}))
         if self._calls:
             message["tool_calls"] = [_call(call) for call in self._calls]
         choice = {
             "index": 0,
             "message": message,
-            **self._choice,
+            **beside,
             **(finished.extra.get("choice") or {}),
             "finish_reason": finished.reason,
         }
