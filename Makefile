@@ -51,7 +51,7 @@ types: dev  ## mypy, strict
 
 unit: dev second-server  ## all tests, with the embedded model
 	@$(RUN) -m forge.embedded install
-	$(RUN) -m pytest -q -n $(JOBS) --dist loadgroup
+	$(RUN) -m pytest -q -n $(JOBS)
 
 # An independent server beside llama.cpp's; not to be had on every system, and then its tests say so and skip.
 second-server: dev
@@ -62,7 +62,7 @@ newest: dev
 	@$(PYTHON) scripts/bootstrap.py $(NEWEST) --extras dev,embedded --python newest --unless-like $(VENV)
 	@if [ -x $(NEWEST)/bin/python ]; then \
 	  echo "$(NEWEST)/bin/python -m pytest"; \
-	  exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not integration"; \
+	  exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m "not integration"; \
 	fi
 
 integration: dev second-server  ## only the tests against the embedded model server

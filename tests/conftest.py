@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
+from typing import Any
 
 import hypothesis
 import pytest
@@ -20,13 +21,19 @@ hypothesis.settings.register_profile("forge", deadline=None)
 hypothesis.settings.load_profile("forge")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All integration tests go to one worker: two model servers on two cores only slow one another down."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if item.get_closest_marker("integration"):
-                item.add_marker(pytest.mark.xdist_group("embedded"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """All integration tests go to one worker: two model servers on two cores only slow one another down.
+
+    ``xdist_group`` does not do that: pytest-xdist 3.8 writes the group into a node's id, where pytest 9 no longer sees it.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneWorkerForTheModel(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "integration" if "tests/integration/" in nodeid else nodeid
+
+    return OneWorkerForTheModel(config, log)
 
 
 @pytest.fixture(scope="session")
