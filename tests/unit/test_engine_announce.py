@@ -20,6 +20,9 @@ ANNOUNCEMENTS = [
     "**Let me open the log file:**",
     "The cause: a file is missing. Let me create it.",
     "The error is in line 3.\n\nLet's run it again:",
+    "I'll use the search tool.",
+    "I will use `read_file` first.",
+    "Let me write the answer to a file.",
 ]
 
 ANSWERS = [
@@ -52,6 +55,11 @@ ANSWERS = [
     "I'll create shorter answers in the future.",
     "Let's start with the basics: photosynthesis turns light into sugar.",
     "I'll wait for your confirmation before I run it.",
+    "I need to get your approval first.",
+    "Got it, I will use metric units.",
+    "OK, I will write in German.",
+    "I will call you Bob.",
+    "I'll go with option B.",
     (
         "The refactoring is finished: the parser now has its own module, the tests are split by format and the "
         "documentation explains both. I also removed the old entry point, since nothing used it any more, and "

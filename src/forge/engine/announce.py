@@ -30,7 +30,10 @@ _SATISFYING = re.compile(
     r"\?|\blet me know\b|\bif you\b|\bwould you\b|\bshall i\b|\bonce you\b|\bwhen you\b|\bfor you to\b|\bplease\b|"
     r"\bunable\b|\bcannot\b|\bcan['’]t\b|\bwithout\b|\bwait(?:ing)?\b|\blater\b|\bremember\b|\bkeep in mind\b|"
     r"\bfrom now on\b|\bgoing forward\b|\bin (?:the )?future\b|\bnext time\b|\btomorrow\b|\btry to (?:be|keep|stay|avoid)\b|"
-    r"\b(?:add|mention|say) that\b",
+    r"\b(?:add|mention|say) that\b|"
+    # How the model will speak from here on, what it chose, and what it waits for, are answers too.
+    r"\b(?:call|send|write|whether) you\b|\byour (?:approval|permission|consent|confirmation|answer|reply|feedback|input)\b|"
+    r"\bwrite in\b|\bgo with\b|\buse (?!.*(?:\b(?:tools?|functions?|commands?|api|to)\b|[_`]))",
     re.IGNORECASE,
 )
 _CARRIED_OUT = re.compile(r": +\S+ \S+ \S")
