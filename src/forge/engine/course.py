@@ -67,9 +67,10 @@ class Course:
         A call is measured by what succeeded before this answer: whether another call of the same answer will succeed, a
         proxy cannot know. Calls go round in circles only if all of them do.
         """
-        early = tuple(self._early(call, level) for call in calls)
-        if any(call.fault for call in early):
-            return early
+        if self.has_rules:
+            early = tuple(self._early(call, level) for call in calls)
+            if any(call.fault for call in early):
+                return early
         if not self._loop_limit or not all(self._was_just_made(call) for call in calls):
             return calls
         repeats = [self._repeats.again(call.name, call.arguments) for call in calls]
@@ -80,8 +81,6 @@ class Course:
         )
 
     def _early(self, call: CheckedCall, level: int) -> CheckedCall:
-        if not self.has_rules:
-            return call
         early = self._rules.block(self._done, call.name, decoded_arguments(call.arguments))
         if early is None:
             return call

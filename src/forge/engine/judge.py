@@ -96,7 +96,8 @@ def judge(answer: Answer, rules: Rules, *, level: int) -> Verdict:
     """Judge a finished answer. ``level`` is the number that the next correction would have, from 1."""
     made = answer.calls
     written = made[:1] if rules.single_call else made
-    calls = tuple(_check(call, rules, Tone(level, rules.examples)) for call in written)
+    tone = Tone(level, rules.examples)
+    calls = tuple([_check(call, rules, tone) for call in written])
     last = calls and len(calls) == len(made)
     if last and answer.finish_reason == "length" and _may_be_cut(written[-1], calls[-1]):
         # The last call was cut off by the token limit: it is not executed, its complete siblings are.

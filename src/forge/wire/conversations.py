@@ -87,7 +87,7 @@ class Conversations:
                 raise RequestError("'messages' was given twice", "messages")
             del entries[0]
         if len(body) <= SHORTEST:
-            return tuple(read(entry, f"messages[{i}]") for i, entry in enumerate(entries))
+            return tuple([read(entry, f"messages[{i}]") for i, entry in enumerate(entries)])
         # A message that is remembered must not hold the whole body.
         new = tuple(read(entry.copy(), f"messages[{i}]") for i, entry in enumerate(entries))
         messages = new if known is None else known.messages + new

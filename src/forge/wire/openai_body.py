@@ -148,10 +148,15 @@ def mended_messages(messages: Iterable[ChatMessage], *, always: bool = False) ->
     ``always``: also where none had to be.
     """
     messages = tuple(messages)
-    callers = (m for m in messages if m.raw is not None and m.protocol is Protocol.OPENAI)
-    if not always and all(_sound(message, message.raw or Raw()) for message in callers):
+    if not (always or any(map(_is_broken, messages))):
         return None
     return b"[%b]" % b",".join(encode_messages(messages))
+
+
+def _is_broken(message: ChatMessage) -> bool:
+    """Whether a call in a message that came as it is has to be mended."""
+    raw = message.raw
+    return raw is not None and message.protocol is Protocol.OPENAI and not _sound(message, raw)
 
 
 def _sound(message: ChatMessage, raw: Raw) -> bool:
