@@ -19,8 +19,8 @@ from forge.wire import anthropic, ollama, openai
 from forge.wire.anthropic import ThinkingMeans, as_openai
 from forge.wire.prompted import as_prompted
 
-MANY = 20_000
-SECONDS = 10.0
+MANY = 15_000
+SECONDS = 4.0
 DOORS = {"chat": OpenAIDoor(), "messages": AnthropicDoor(), "responses": ResponsesDoor(ResponseStore())}
 ENCODERS = {
     Protocol.OPENAI: openai.encode_request,
