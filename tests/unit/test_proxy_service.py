@@ -16,9 +16,19 @@ pytestmark = pytest.mark.anyio
 URL = "http://127.0.0.1:1"
 
 
-def service(**fields):
-    settings = Settings(backend_url=URL, **fields)
-    return Service(settings, make_backend(settings, URL), Courier(URL, settings))
+@pytest.fixture
+async def service():
+    """Makes services, and closes them."""
+    made = []
+
+    def make(**fields):
+        settings = Settings(backend_url=URL, **fields)
+        made.append(Service(settings, make_backend(settings, URL), Courier(URL, settings)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.aclose()
 
 
 @pytest.mark.parametrize(
@@ -31,27 +41,27 @@ def service(**fields):
         ),
     ],
 )
-async def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected):
+async def test_a_body_that_needs_no_model_is_not_touched(configured, sent, expected, service):
     s = service(model=configured)
     assert await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent) == expected
 
 
 @pytest.mark.parametrize("sent", [b'{"messages":[],"x":1.50}', b'{"messages":[],"model":null,"x":1.50}'])
-async def test_the_configured_model_is_put_into_a_body_without_one(sent):
+async def test_the_configured_model_is_put_into_a_body_without_one(sent, service):
     s = service(model="c")
     body = await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent)
     assert json.loads(body) == {"model": "c", "messages": [], "x": 1.5}
     assert b"1.50" in body  # other fields keep their bytes
 
 
-async def test_a_backend_that_only_knows_its_own_model_gets_that():
+async def test_a_backend_that_only_knows_its_own_model_gets_that(service):
     s = service(backend="vllm", model="served")
     sent = b'{"model": "gpt-4", "messages":[]}'
     body = await s.forwarded_body(s.with_model(OpenAIDoor().decode(sent)), sent)
     assert json.loads(body)["model"] == "served"
 
 
-async def test_earlier_calls_that_no_server_would_take_are_mended_also_where_nothing_is_guarded():
+async def test_earlier_calls_that_no_server_would_take_are_mended_also_where_nothing_is_guarded(service):
     s = service()
     broken = b'{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\\"a\\": "}}'
     sent = b'{"messages": [{"role": "user",  "content": "x"}, {"role": "assistant", "tool_calls": [%b]}], "x":1.50}'
@@ -64,7 +74,7 @@ async def test_earlier_calls_that_no_server_would_take_are_mended_also_where_not
     assert body.endswith(b'"x":1.50}')
 
 
-async def test_a_model_is_put_also_into_a_body_that_strict_parsers_refuse():
+async def test_a_model_is_put_also_into_a_body_that_strict_parsers_refuse(service):
     s = service(model="c")
     sent = b'{"messages":[{"role":"user","content":"\\ud83d"}],"x":NaN}'
 
@@ -81,7 +91,7 @@ async def test_a_model_is_put_also_into_a_body_that_strict_parsers_refuse():
         ("ollama", {"authorization": "Bearer k"}, {"authorization": "Bearer k"}),
     ],
 )
-async def test_a_callers_key_goes_where_the_backend_looks_for_it(backend, given, expected):
+async def test_a_callers_key_goes_where_the_backend_looks_for_it(backend, given, expected, service):
     assert service(backend=backend).credentials(given, OpenAIDoor.key_slot) == expected
 
 
@@ -101,7 +111,7 @@ MESSAGES = b'{"max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], 
     ("backend", "protocol"),
     [("openai", Protocol.OPENAI), ("ollama", Protocol.OPENAI), ("anthropic", Protocol.ANTHROPIC)],
 )
-async def test_a_request_comes_in_the_backends_terms(backend, protocol):
+async def test_a_request_comes_in_the_backends_terms(backend, protocol, service):
     s = service(backend=backend, model="m")
     request = AnthropicDoor().decode(MESSAGES % b'"stop_sequences": ["X"]')
     suited = s.suited(request)
@@ -111,7 +121,7 @@ async def test_a_request_comes_in_the_backends_terms(backend, protocol):
     assert s.suited(chat) is chat
 
 
-async def test_a_caller_cannot_fill_the_log_with_names_of_its_own(caplog):
+async def test_a_caller_cannot_fill_the_log_with_names_of_its_own(caplog, service):
     caplog.set_level(logging.INFO, logger="forge.proxy")
     s = service()
     for start in range(0, 2000, 500):
