@@ -6,8 +6,8 @@ VLLM   := .venv-vllm
 RUN    := $(VENV)/bin/python
 # Where the coding agents of `make test-clients` live.
 CLIENTS ?= .clients
-# Workers for pytest: the embedded model server runs beside them.
-JOBS   ?= 2
+# Workers for pytest. More than there are cores: one runs the tests against the model, most others wait for sockets.
+JOBS   ?= 4
 
 # Tests that need the embedded model fail, not skip, where it is missing.
 export FORGE_TEST_EMBEDDED := required
