@@ -463,8 +463,8 @@ async def test_abuse_leaves_nothing_behind():
 
         await all_of_it()
         objects, tasks = await all_of_it()
-        for _ in range(3):
-            again, tasks_again = await all_of_it()
-        assert tasks_again == tasks
-        assert again - objects < 300
+        later = [await all_of_it() for _ in range(3)]
+        # A leak grows with every round; a connection that is just ending may show in one of them.
+        assert min(count for _, count in later) <= tasks
+        assert min(count for count, _ in later) - objects < 300
         await target.healthy()
