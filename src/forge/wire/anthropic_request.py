@@ -27,7 +27,7 @@ from forge.core.request import (
     ToolChoice,
 )
 from forge.errors import RequestError
-from forge.wire.conversations import SHORTEST, Beginning, Conversations
+from forge.wire.conversations import Beginning, Conversations
 from forge.wire.fields import read_field
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, well_formed
 from forge.wire.openai_request import top_level_fields
@@ -82,13 +82,7 @@ def decode_request(body: bytes) -> Request:
     Raises:
         RequestError: what is wrong, with the path of the field in ``param``.
     """
-    known = _conversations.find(body) if len(body) > SHORTEST else None
-    if known is not None:
-        try:
-            return _decode(body, known)
-        except RequestError:
-            pass  # what is wrong, and where, shows in the whole
-    return _decode(body, None)
+    return _conversations.decode(body, _decode)
 
 
 def _decode(body: bytes, known: Beginning | None) -> Request:

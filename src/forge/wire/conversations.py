@@ -14,7 +14,7 @@ from itertools import accumulate, takewhile
 import msgspec
 from msgspec import Raw, Struct
 
-from forge.core.request import ChatMessage
+from forge.core.request import ChatMessage, Request
 from forge.errors import RequestError
 
 SHORTEST = 4096
@@ -63,6 +63,20 @@ class Conversations:
         """The longest known beginning of ``body``."""
         found = (known for known in self._known if body.startswith(known.text))
         return max(found, key=lambda known: len(known.text), default=None)
+
+    def decode(self, body: bytes, decode: Callable[[bytes, Beginning | None], Request]) -> Request:
+        """``body`` as ``decode`` reads it, given its known beginning.
+
+        Raises:
+            RequestError: as ``decode`` raises it for the whole body.
+        """
+        known = self.find(body) if len(body) > SHORTEST else None
+        if known is not None:
+            try:
+                return decode(body, known)
+            except RequestError:
+                pass  # what is wrong, and where, shows in the whole
+        return decode(body, None)
 
     def read(
         self,
