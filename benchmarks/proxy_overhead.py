@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import statistics
-import sys
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -24,8 +21,6 @@ import stack
 from aiohttp import web
 from rich.console import Console
 from rich.table import Table
-
-from forge.serving import logs, process
 
 _TOOL = {
     "type": "function",
@@ -46,7 +41,10 @@ class Timing:
 
 
 async def measure(options: argparse.Namespace) -> None:
-    async with backend(options.tokens) as direct, stack.proxy("--backend-url", direct) as proxied:
+    async with (
+        stack.scripted_backend(__file__, "--tokens", str(options.tokens)) as direct,
+        stack.proxy("--backend-url", direct) as proxied,
+    ):
         targets = {"straight": direct, "through Forge": proxied}
         timings: dict[str, list[Timing]] = {name: [] for name in targets}
         async with aiohttp.ClientSession() as session:
@@ -91,24 +89,6 @@ def figures(timings: list[Timing]) -> list[float]:
 
 
 # -- the scripted backend, a process of its own -----------------------------------------------------------------
-
-
-@contextlib.asynccontextmanager
-async def backend(tokens: int) -> AsyncIterator[str]:
-    """This script again, as a server on a free port; gives its base URL."""
-    launch = process.Launch(
-        name="the scripted backend",
-        argv=(sys.executable, __file__, "--serve", str(stack.free_port()), "--tokens", str(tokens)),
-        log_path=logs.new_log_path("scripted"),
-        ready_timeout=60,
-    )
-
-    async def announced(child: process.ChildServer) -> str:
-        return (await child.stdout.readline()).decode().strip()
-
-    child, base_url = await process.start(launch, announced)
-    async with child:
-        yield base_url
 
 
 def serve(port: int, tokens: int) -> None:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +27,6 @@ import stack
 from aiohttp import web
 from rich.console import Console
 from rich.table import Table
-
-from forge.serving import logs, process
 
 _TOOL = {
     "type": "function",
@@ -66,7 +62,10 @@ class Plan:
 
 
 async def soak(plan: Plan) -> int:
-    async with backend(plan) as direct, stack.proxy("--backend-url", direct, "--log-level", "warning") as url:
+    async with (
+        stack.scripted_backend(__file__, "--words", str(plan.words), "--pace", str(plan.pace)) as direct,
+        stack.proxy("--backend-url", direct, "--log-level", "warning") as url,
+    ):
         proxy = process_on(url)
         seen = Seen()
         connector = aiohttp.TCPConnector(limit=0)
@@ -213,32 +212,6 @@ def _spread(seconds: list[float]) -> str:
 
 
 # -- the scripted backend, a process of its own -----------------------------------------------------------------
-
-
-@contextlib.asynccontextmanager
-async def backend(plan: Plan) -> AsyncIterator[str]:
-    launch = process.Launch(
-        name="the scripted backend",
-        argv=(
-            sys.executable,
-            __file__,
-            "--serve",
-            str(stack.free_port()),
-            "--words",
-            str(plan.words),
-            "--pace",
-            str(plan.pace),
-        ),
-        log_path=logs.new_log_path("soak"),
-        ready_timeout=60,
-    )
-
-    async def announced(child: process.ChildServer) -> str:
-        return (await child.stdout.readline()).decode().strip()
-
-    child, base_url = await process.start(launch, announced)
-    async with child:
-        yield base_url
 
 
 class Model:

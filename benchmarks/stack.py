@@ -51,6 +51,24 @@ async def _answers(base_url: str) -> str:
             await asyncio.sleep(0.05)
 
 
+@contextlib.asynccontextmanager
+async def scripted_backend(script: str, *arguments: str) -> AsyncIterator[str]:
+    """``script`` as a server of its own process, on a free port (``--serve PORT``); gives the base URL that it prints."""
+    launch = process.Launch(
+        name="the scripted backend",
+        argv=(sys.executable, script, "--serve", str(free_port()), *arguments),
+        log_path=logs.new_log_path("scripted"),
+        ready_timeout=60,
+    )
+
+    async def announced(child: process.ChildServer) -> str:
+        return (await child.stdout.readline()).decode().strip()
+
+    child, base_url = await process.start(launch, announced)
+    async with child:
+        yield base_url
+
+
 def free_port() -> int:
     """A loopback port that was free a moment ago."""
     with socket.socket() as listener:

@@ -109,21 +109,7 @@ async def test_recorded_answers_say_the_same(name, guarded):
     assert answer["usage"]["input_tokens_details"]["cached_tokens"] == cached
 
 
-PARIS = [("get_weather", {"city": "Paris"})]
-CELSIUS = [("get_weather", {"city": "Paris", "unit": "celsius"})]
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "calls"),
-    [
-        pytest.param("vllm", "vllm/smollm2-135m-hermes/hermes_one_call_stream.sse", PARIS, id="vllm-stream"),
-        pytest.param("vllm", "vllm/smollm2-135m-hermes/fenced_json_call.json", PARIS, id="vllm-rescued"),
-        pytest.param("ollama", "ollama/tools_native_fewshot_stream.ndjson", PARIS, id="ollama-stream"),
-        pytest.param("ollama", "ollama/tools_native_fewshot.json", PARIS, id="ollama"),
-        pytest.param("anthropic", "ollama/anthropic_tools_stream.sse", CELSIUS, id="anthropic-stream"),
-        pytest.param("anthropic", "ollama/anthropic_tools.json", CELSIUS, id="anthropic"),
-    ],
-)
+@recordings.CALLS
 async def test_calls_of_every_backend(kind, name, calls):
     body = {**ASK, "stream": not name.endswith(".json")}
     status, answer, chats = await through(kind, [recordings.script(name, seed=3)], body)

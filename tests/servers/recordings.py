@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 from servers.scripted import Script, ScriptedServer
 
 from forge.clients.anthropic import AnthropicClient
@@ -28,6 +29,20 @@ KINDS = {
     ".ndjson": "application/x-ndjson",
     ".json": "application/json",
 }
+_PARIS = [("get_weather", {"city": "Paris"})]
+_CELSIUS = [("get_weather", {"city": "Paris", "unit": "celsius"})]
+CALLS = pytest.mark.parametrize(
+    ("kind", "name", "calls"),
+    [
+        pytest.param("vllm", "vllm/smollm2-135m-hermes/hermes_one_call_stream.sse", _PARIS, id="vllm-stream"),
+        pytest.param("vllm", "vllm/smollm2-135m-hermes/fenced_json_call.json", _PARIS, id="vllm-rescued"),
+        pytest.param("ollama", "ollama/tools_native_fewshot_stream.ndjson", _PARIS, id="ollama-stream"),
+        pytest.param("ollama", "ollama/tools_native_fewshot.json", _PARIS, id="ollama"),
+        pytest.param("anthropic", "ollama/anthropic_tools_stream.sse", _CELSIUS, id="anthropic-stream"),
+        pytest.param("anthropic", "ollama/anthropic_tools.json", _CELSIUS, id="anthropic"),
+    ],
+)
+"""For a test of a door: a kind of backend, a recorded answer of it that calls, and the calls in it."""
 ASK = Request(messages=(ChatMessage(role="user", parts=(Text("hi"),)),))
 
 
