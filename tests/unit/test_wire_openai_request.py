@@ -105,7 +105,7 @@ def test_tool_results(content, text):
     assert parts == (Result("c1", text, "f"),)
 
 
-@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant", "function", "critic"])
+@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant", "tool", "critic"])
 def test_every_role_passes(role):
     assert message(role=role, content="x").role == role
 

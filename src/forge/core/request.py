@@ -119,7 +119,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     ``options`` holds every other field of the caller's body, undecoded, in the caller's order (sampling, max_tokens,
     stop, vendor keys), under the names that ``protocol`` has for them. ``tool_choice`` None means that the caller did
-    not say.
+    not say. ``functions``: the tools were offered in the form from before there were tools, and are to be called in it.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -130,3 +130,4 @@ class Request(Struct, frozen=True, kw_only=True):
     options: dict[str, Raw] = {}
     protocol: Protocol = Protocol.OPENAI
     constraint: Constraint | None = None
+    functions: bool = False

@@ -15,10 +15,12 @@ from forge.wire.openai import (
     DONE_EVENT,
     AnswerBuilder,
     ChunkEncoder,
+    FunctionChunkEncoder,
     Identity,
     decode_request,
     encode_error,
     encode_error_event,
+    with_function_call,
 )
 
 
@@ -79,6 +81,12 @@ class _OpenAIReply(Reply):
         return first + last + DONE_EVENT
 
     def whole(self, outputs: list[Visible], finished: Finished) -> bytes:
+        answer = self._answer(outputs, finished)
+        if self._request.functions and any(isinstance(output, CallReady) for output in outputs):
+            return with_function_call(answer)
+        return answer
+
+    def _answer(self, outputs: list[Visible], finished: Finished) -> bytes:
         own = finished.body_in(Protocol.OPENAI)
         if own is not None:
             return own
@@ -98,7 +106,8 @@ class _OpenAIReply(Reply):
         return encoder.text(output)
 
     def _begin(self, started: Started | None) -> ChunkEncoder:
-        self._encoder = ChunkEncoder(self._identity(started))
+        kind = FunctionChunkEncoder if self._request.functions else ChunkEncoder
+        self._encoder = kind(self._identity(started))
         return self._encoder
 
     def _identity(self, started: Started | None) -> Identity:

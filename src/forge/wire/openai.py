@@ -10,6 +10,7 @@ from forge.wire.openai_emit import (
     encode_error_event,
     encode_usage,
 )
+from forge.wire.openai_functions_emit import FunctionChunkEncoder, with_function_call
 from forge.wire.openai_request import REASONING_FIELDS, decode_request, top_level_fields
 from forge.wire.openai_response import ChunkDecoder, decode_response, read_usage
 
@@ -19,6 +20,7 @@ __all__ = [
     "AnswerBuilder",
     "ChunkDecoder",
     "ChunkEncoder",
+    "FunctionChunkEncoder",
     "Identity",
     "decode_request",
     "decode_response",
@@ -31,4 +33,5 @@ __all__ = [
     "mended_messages",
     "read_usage",
     "top_level_fields",
+    "with_function_call",
 ]

@@ -25,6 +25,7 @@ from forge.wire.conversations import Beginning, Conversations
 from forge.wire.fields import read_field
 from forge.wire.json_text import MAX_DEPTH, depth_within, loads, strict, well_formed
 from forge.wire.openai_choice import read_choice
+from forge.wire.openai_functions import as_tool_message, is_call, read_functions
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """The names under which servers and clients send thinking, the most common first."""
@@ -49,6 +50,7 @@ class _Message(Struct):
     tool_calls: list[Raw] | None = None
     tool_call_id: str | None = None
     name: str | None = None
+    function_call: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_text: Any = None
@@ -83,6 +85,7 @@ def decode_request(body: bytes) -> Request:
 
 def _decode(body: bytes, known: Beginning | None) -> Request:
     fields = top_level_fields(body if known is None else known.shortened(body))
+    functions = "functions" in fields and read_functions(fields)
     messages = _messages(fields.pop("messages", None), body, known)
     tools_raw = _given(fields.pop("tools", None))
     model = _given(fields.pop("model", None))
@@ -101,6 +104,7 @@ def _decode(body: bytes, known: Beginning | None) -> Request:
         model=_string(model, "model") if model is not None else None,
         stream=stream == b"true",
         options=fields,
+        functions=functions,
     )
 
 
@@ -159,6 +163,8 @@ def _messages(raw: Raw | None, body: bytes, known: Beginning | None) -> tuple[Ch
 
 def _message(raw: Raw, param: str) -> ChatMessage:
     message = read_field(_decode_message, raw, param)
+    if message.role == "function" or (message.function_call is not None and _calls_function(message)):
+        return _message(as_tool_message(raw), param)
     parts: list[Part] = []
     for field in REASONING_FIELDS if message.role == "assistant" else ():
         text = getattr(message, field)
@@ -174,6 +180,10 @@ def _message(raw: Raw, param: str) -> ChatMessage:
     for j, call in enumerate(message.tool_calls or ()):
         parts.append(_call(call, f"{param}.tool_calls[{j}]"))
     return ChatMessage(role=message.role, parts=tuple(parts), raw=raw, protocol=Protocol.OPENAI)
+
+
+def _calls_function(message: _Message) -> bool:
+    return message.role == "assistant" and not message.tool_calls and is_call(message.function_call)
 
 
 def _content(content: str | list[Raw] | None, param: str) -> list[Part]:
