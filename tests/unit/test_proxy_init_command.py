@@ -6,8 +6,8 @@ import pytest
 
 from forge.proxy.cli import main
 from forge.proxy.init_command import Questions, ask
-from forge.proxy.profile import ProfileError
-from forge.proxy.profile_store import profile_path
+from forge.proxy.profile import ProfileError, parse_profile
+from forge.proxy.profile_store import load_profile, profile_path, profile_paths
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +109,68 @@ def test_another_content_needs_force(capsys):
     assert "http://g" in out
     assert init(capsys, *base, "http://g", "--force")[0] == 0
     assert "http://g" in profile_path("default").read_text()
+
+
+WORKFLOW = """
+# mine
+[[workflows]]
+name = "release"
+tools = ["test", "publish"]
+required_steps = ["test"]
+terminal_tools = ["publish"]
+
+[workflows.prerequisites]
+publish = ["test"]
+"""
+
+
+def test_force_loses_nothing_that_was_written(capsys):
+    base = ("--non-interactive", "--backend-url", "http://h")
+    init(capsys, *base)
+    path = profile_path("default")
+    path.write_text(path.read_text() + WORKFLOW)
+    before = path.read_text()
+    code, out, _ = init(capsys, *base, "--port", "9000", "--force")
+    assert code == 0
+    after = load_profile(path)
+    assert after["port"] == 9000
+    assert after["workflows"] == parse_profile(before)["workflows"]
+    backup = path.with_name("default.toml.bak")
+    assert backup.read_text() == before
+    assert str(backup) in out
+    assert profile_paths() == [path]  # no profile of its own
+
+
+def test_each_replaced_profile_is_kept(capsys):
+    for port in range(9000, 9003):
+        init(capsys, "--non-interactive", "--backend-url", "http://h", "--port", str(port), "--force")
+    kept = [profile_path("default").with_name(f"default.toml.{end}") for end in ("bak", "bak2")]
+    assert [parse_profile(path.read_text())["port"] for path in kept] == [9000, 9001]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+
+
+def test_the_same_again_changes_nothing_with_force_too(capsys):
+    base = ("--non-interactive", "--backend-url", "http://h", "--force")
+    init(capsys, *base)
+    assert "Unchanged" in init(capsys, *base)[1]
+    assert list(profile_path("default").parent.iterdir()) == [profile_path("default")]
+
+
+def test_a_file_that_is_no_profile_is_kept_too(capsys):
+    path = profile_path("default")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"workflows = \xff [")
+    assert init(capsys, "--non-interactive", "--backend-url", "http://h", "--force")[0] == 0
+    assert path.with_name("default.toml.bak").read_bytes() == b"workflows = \xff ["
+
+
+def test_without_force_the_file_stays_as_it_is(capsys):
+    base = ("--non-interactive", "--backend-url", "http://h")
+    init(capsys, *base)
+    path = profile_path("default")
+    path.write_text(path.read_text() + WORKFLOW)
+    assert init(capsys, *base)[0] == 2
+    assert path.read_text().endswith(WORKFLOW)
 
 
 @pytest.mark.parametrize(

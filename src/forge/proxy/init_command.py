@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 import click
@@ -13,8 +14,15 @@ from forge.proxy.managed_rules import IDENTITY, MANAGEABLE
 from forge.proxy.option_groups import GroupedCommand, given, option
 from forge.proxy.options import OPTIONS, settings_of
 from forge.proxy.profile import FIELDS, ProfileError, completed, render_profile
-from forge.proxy.profile_store import DEFAULT_PROFILE, ProfileExistsError, profile_path, write_profile
+from forge.proxy.profile_store import (
+    DEFAULT_PROFILE,
+    ProfileExistsError,
+    present_workflows,
+    profile_path,
+    write_profile,
+)
 from forge.proxy.settings import BACKENDS, LOCAL_BACKENDS, ExposureError, SettingsError, check_url
+from forge.proxy.workflows import TABLES, read_workflows
 
 _EXAMPLES: Final = """
 python -m forge.proxy init
@@ -26,7 +34,12 @@ _OWN: Final = (
         "Profile", "--profile", default=DEFAULT_PROFILE, show_default=True, metavar="NAME", help="Its name."
     ),
     option("Profile", "--non-interactive", is_flag=True, help="Ask nothing: the flags say it all."),
-    option("Profile", "--force", is_flag=True, help="Replace a profile that says something else."),
+    option(
+        "Profile",
+        "--force",
+        is_flag=True,
+        help="Replace a profile that says something else; the old one is kept beside it, its workflow rules in both.",
+    ),
 )
 _RUNS, _STARTED = "unmanaged", "managed"
 
@@ -54,10 +67,13 @@ def command(ctx: click.Context, /, **_: Any) -> int:
         chosen = {key: values[key] for key in FIELDS if key in said and values[key] is not None}
         if not quiet:
             chosen |= ask(chosen, Questions())
-        note = fault_of(chosen)
-        text = render_profile(chosen)
+        # No flag says these, so only who edits the file can take them away.
+        workflows = present_workflows(path)
+        rules = {} if workflows is None else {TABLES: read_workflows(workflows)}
+        note = fault_of(chosen | rules)
+        text = render_profile(chosen, workflows)
         click.echo(text)
-        written = write_profile(path, text, force=force)
+        written = write_profile(path, text, force=force, on_backup=_say_backup)
     except ProfileExistsError as error:
         raise click.UsageError(str(error)) from error
     except SettingsError as error:
@@ -69,6 +85,10 @@ def command(ctx: click.Context, /, **_: Any) -> int:
         click.echo(f"Note: {note}")
     click.echo(f"Launch with: {_program()} --profile {shlex.quote(name)}")
     return 0
+
+
+def _say_backup(path: Path) -> None:
+    click.echo(f"Kept the old profile: {path}")
 
 
 def fault_of(chosen: Mapping[str, Any]) -> str | None:

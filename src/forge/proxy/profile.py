@@ -67,13 +67,24 @@ def parse_profile(text: str) -> dict[str, Any]:
     return values if workflows is None else values | {TABLES: read_workflows(workflows)}
 
 
-def render_profile(values: Mapping[str, Any]) -> str:
-    """The TOML document that holds ``values``."""
+def workflow_tables(text: str) -> Any:
+    """The tables with rules for workflows in a profile, as they stand there; None where there are none that can be read."""
+    try:
+        tables = tomllib.loads(text).get(TABLES)
+        return tables if tables is not None and read_workflows(tables) else None
+    except (tomllib.TOMLDecodeError, RecursionError, SettingsError):
+        return None
+
+
+def render_profile(values: Mapping[str, Any], workflows: Any = None) -> str:
+    """The TOML document that holds ``values``, and after them the tables of ``workflows``."""
     document: dict[str, Any] = {_VERSION_KEY: SCHEMA_VERSION}
     for name in FIELDS:
         if name in values:
             value = values[name]
             document[name] = list(value) if isinstance(value, tuple) else value
+    if workflows is not None:
+        document[TABLES] = workflows
     return tomli_w.dumps(document)
 
 

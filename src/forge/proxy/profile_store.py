@@ -6,11 +6,12 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from forge.proxy.profile import ProfileError, parse_profile
+from forge.proxy.profile import ProfileError, parse_profile, workflow_tables
 
 DEFAULT_PROFILE: Final = "default"
 
@@ -81,10 +82,21 @@ def _others(path: Path) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def write_profile(path: Path, text: str, *, force: bool = False) -> bool:
+def present_workflows(path: Path) -> Any:
+    """The rules for workflows in the profile at ``path``, as its tables; None where it has none that can be read."""
+    try:
+        return workflow_tables(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def write_profile(
+    path: Path, text: str, *, force: bool = False, on_backup: Callable[[Path], None] = lambda _: None
+) -> bool:
     """Write a profile that only its owner can read; False when it says just that already.
 
-    Either the old or the new content is there at any time, never a part.
+    Either the old or the new content is there at any time, never a part. What was there before is kept beside it,
+    in a file that ``on_backup`` is told of.
 
     Raises:
         ProfileExistsError: other content is there, and ``force`` is not set.
@@ -103,8 +115,23 @@ def write_profile(path: Path, text: str, *, force: bool = False) -> bool:
             f"profile already exists with other content: {path}; use --force to replace it"
         )
     _make_private(target.parent)
+    if present is not None:
+        on_backup(_kept(path, present))
     _replace(target, content)
     return True
+
+
+def _kept(path: Path, content: bytes) -> Path:
+    """The file beside ``path`` that has ``content`` from now on; none that has another is touched."""
+    for number in count(1):
+        backup = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
+        try:
+            if backup.read_bytes() == content:
+                break
+        except FileNotFoundError:
+            _replace(backup, content)
+            break
+    return backup
 
 
 def _make_private(folder: Path) -> None:
