@@ -11,8 +11,8 @@ def test_every_limit_has_an_option_that_sets_it():
     assert flags == {}
     assert {field for field in Limits.__dataclass_fields__ if getattr(limits, field) == 7} == set(
         Limits.__dataclass_fields__
-    ) - {"body_bytes"}
-    assert limits.body_bytes == 7 * 1024 * 1024
+    ) - {"body_bytes", "bodies_bytes"}
+    assert limits.body_bytes == limits.bodies_bytes == 7 * 1024 * 1024
 
 
 def test_what_is_not_given_has_its_default():
@@ -22,6 +22,7 @@ def test_what_is_not_given_has_its_default():
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), -1.0, 0.0])
 def test_a_body_of_no_size_is_a_fault_of_the_limits(number):
     assert "body_bytes" in limits_of({"max_body": number}).fault()
+    assert "bodies_bytes" in limits_of({"max_bodies": number}).fault()
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,7 @@ def test_a_body_of_no_size_is_a_fault_of_the_limits(number):
         ("queue must be at least 0", "queue_limit must be at least 0"),
         ("queue_seconds must be more", "queue_timeout must be more"),
         ("body_bytes must be more", "max_body must be more"),
+        ("bodies_bytes must be more", "max_bodies must be more"),
         ("max_retries must be more", "max_retries must be more"),
     ],
 )

@@ -40,8 +40,9 @@ class CountTokensEndpoint:
         """Answer one request."""
         head: Head = scope["forge.head"]
         report = Report(scope["path"], send, self._door.id_headers)
+        body = b""
         try:
-            body = await read_body(receive, self._service.settings.limits, head.content_length)
+            body = await read_body(receive, self._service.bodies, head.content_length)
             given = self._service.with_model(self._door.decode(body))
             _, request = overridden(self._service.policy, given, scope["headers"])
             report.model = request.model
@@ -53,6 +54,8 @@ class CountTokensEndpoint:
             failure = describe(error)
             report.fail(error, failure)
             await send_failure(report.send, failure, self._door.error_body(failure))
+        finally:
+            self._service.bodies.give_back(body)
         report.write()
 
     async def _answer(self, request: Request, body: bytes, head: Head, send: Send, *, changed: bool) -> None:

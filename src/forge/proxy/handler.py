@@ -44,8 +44,9 @@ class InferenceEndpoint:
         head: Head = scope["forge.head"]
         door, service = self._door, self._service
         report = Report(scope["path"], send, door.id_headers)
+        body = b""
         try:
-            body = await read_body(receive, service.settings.limits, head.content_length)
+            body = await read_body(receive, service.bodies, head.content_length)
             asked = inbound(
                 service.with_model(door.decode(body)),
                 service.policy,
@@ -57,6 +58,7 @@ class InferenceEndpoint:
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
+            service.bodies.give_back(body)
             failure = describe(error)
             report.fail(error, failure)
             await send_failure(report.send, failure, door.error_body(failure))
@@ -81,6 +83,7 @@ class InferenceEndpoint:
             else:
                 await exchange.whole(receive, report.send)
         finally:
+            service.bodies.give_back(body)
             report.write()
         await service.usage.note(report, request, scope["headers"], service.backend)
 

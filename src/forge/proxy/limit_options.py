@@ -43,6 +43,13 @@ _COUNTS: dict[str, tuple[str, str]] = {
     "max_header_bytes": ("header_bytes", "Of one request's head."),
     "max_headers": ("header_count", "Of one request."),
 }
+_MEBIBYTES: dict[str, tuple[str, str]] = {
+    "max_body": ("body_bytes", "Of a request's body."),
+    "max_bodies": (
+        "bodies_bytes",
+        "Of the bodies of all requests that are being answered; more get a 503. One alone always has room.",
+    ),
+}
 _FIELDS = {name: field for name, (field, _) in (_SECONDS | _COUNTS).items()}
 
 
@@ -69,12 +76,15 @@ LIMIT_OPTIONS: Final[tuple[GroupedOption, ...]] = (
         help="Let N requests at a time reach the backend; others wait, callers taking turns.",
     ),
     *(_option(name, field, help_, int, "N") for name, (field, help_) in _COUNTS.items()),
-    option(
-        LIMITS,
-        "--max-body",
-        type=float,
-        metavar="MIB",
-        help=f"Of a request's body. Default: {_DEFAULTS.body_bytes // _MIB}.",
+    *(
+        option(
+            LIMITS,
+            "--" + name.replace("_", "-"),
+            type=float,
+            metavar="MIB",
+            help=f"{help_} Default: {getattr(_DEFAULTS, field) // _MIB}.",
+        )
+        for name, (field, help_) in _MEBIBYTES.items()
     ),
     *(_option(name, field, help_, float, "SECONDS") for name, (field, help_) in _SECONDS.items()),
 )
@@ -88,16 +98,18 @@ def of_the_queue(flags: Mapping[str, Any]) -> str | None:
 def limits_of(flags: dict[str, Any]) -> Limits:
     """Take the limits out of ``flags``; None is one that was not given."""
     given = {field: flags.pop(name, None) for name, field in _FIELDS.items()}
-    mebibytes = flags.pop("max_body", None)
-    if mebibytes is not None:
-        # What is no number of bytes is left for the check of the limits to say.
-        given["body_bytes"] = int(mebibytes * _MIB) if math.isfinite(mebibytes) else mebibytes
+    for name, (field, _) in _MEBIBYTES.items():
+        size = flags.pop(name, None)
+        if size is not None:
+            # What is no number of bytes is left for the check of the limits to say.
+            given[field] = int(size * _MIB) if math.isfinite(size) else size
     return Limits(**{field: value for field, value in given.items() if value is not None})
 
 
 def by_option(fault: str) -> str:
     """A fault of the limits with the name of its option, which is also its key in a profile, before it."""
-    for name, field in (*_FIELDS.items(), ("max_body", "body_bytes")):
+    sizes = ((name, field) for name, (field, _) in _MEBIBYTES.items())
+    for name, field in (*_FIELDS.items(), *sizes):
         if fault.startswith(f"{field} "):
             return name + fault.removeprefix(field)
     return fault

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 class Limits:
     """Sizes in bytes, times in seconds. None means no bound, where it is allowed.
 
+    ``body_bytes`` bounds one request's body, ``bodies_bytes`` all that are held at once.
     ``queue`` and ``queue_seconds`` bound the wait for one of the places that ``Settings.max_concurrent`` and
     ``Settings.serialize`` leave. ``connect_seconds``, ``first_byte_seconds`` and ``between_bytes_seconds`` bound
     the phases of one call to the backend, the last two None for ``Settings.backend_timeout``; ``total_seconds``
@@ -17,6 +18,7 @@ class Limits:
     """
 
     body_bytes: int = 16 * 1024 * 1024
+    bodies_bytes: int = 256 * 1024 * 1024
     header_bytes: int = 64 * 1024
     header_count: int = 200
     connections: int = 2048

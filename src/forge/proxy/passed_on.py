@@ -104,12 +104,14 @@ class _Forwarded:
         service = self._service
         report = Report(scope["path"], send)
         report.forwarded = True
+        body = b""
         try:
-            body = await read_body(receive, service.settings.limits, head.content_length)
+            body = await read_body(receive, service.bodies, head.content_length)
             fields = _fields(body)
         except ClientGoneError:
             return
         except ForgeError as error:
+            service.bodies.give_back(body)
             failure = describe(error)
             report.fail(error, failure)
             await send_failure(report.send, failure, self._error_body(scope["path"], failure))
@@ -123,6 +125,7 @@ class _Forwarded:
             else:
                 await self._whole(exchange, report, receive)
         finally:
+            service.bodies.give_back(body)
             report.write()
 
     async def _whole(self, exchange: _Exchange, report: Report, receive: Receive) -> None:

@@ -14,6 +14,7 @@ from forge.core.request import Protocol, Request
 from forge.engine.policy import Policy
 from forge.errors import ForgeError
 from forge.proxy.backends import KINDS
+from forge.proxy.body import Bodies
 from forge.proxy.closing import Closing
 from forge.proxy.courier import Courier
 from forge.proxy.gate import Head
@@ -46,6 +47,7 @@ class Service:
         self.usage = UsageBoard(settings)
         self.readiness = Readiness(courier)
         limits = settings.limits
+        self.bodies = Bodies(limits)
         self.slots = Slots(settings.at_once, queue=limits.queue, wait_seconds=limits.queue_seconds)
 
     def with_model(self, request: Request) -> Request:
