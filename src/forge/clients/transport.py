@@ -19,6 +19,7 @@ from msgspec import Struct
 from yarl import URL
 
 from forge.clients.deadline import deadline
+from forge.clients.heard import heard
 from forge.clients.urls import masked
 from forge.errors import BackendError, BackendUnreachableError, StreamError
 from forge.wire.backend_errors import error_from_body
@@ -190,6 +191,7 @@ class Transport:
                 response = await self._request(session, method, url, headers, body)
         except (aiohttp.ClientError, OSError) as error:
             raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None
+        heard.set(response.raw_headers)
         incoming = Incoming(response, url, self._timeouts)
         if 300 <= response.status < 400:
             incoming.close()

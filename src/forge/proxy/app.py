@@ -98,7 +98,13 @@ def _opened_to(origins: tuple[str, ...], gate: Gate) -> ASGIApp:
         allow_origins=origins,
         allow_methods=["GET", "HEAD", "POST", "DELETE"],
         allow_headers=["*"],
-        expose_headers=["Retry-After", "X-Request-Id", "Request-Id", "X-Forge-Token-Count"],
+        expose_headers=[
+            "Retry-After",
+            "X-Request-Id",
+            "Request-Id",
+            "X-Forge-Request-Id",
+            "X-Forge-Token-Count",
+        ],
         allow_private_network=True,
     )
 

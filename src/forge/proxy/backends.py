@@ -31,7 +31,7 @@ class BackendKind:
     ``protocol``: what it speaks. A request in that protocol in which nothing is guarded passes byte for byte; others
     are converted. ``thinking``: how it is told about thinking. ``names_its_model``: it refuses every model name but
     its own, which those requests then get. ``shows_template``: it tells its chat template, which may demand things.
-    ``unsupported`` names what of a request it has nothing for.
+    ``unsupported`` names what of a request it has nothing for. ``limits_callers``: its answers may tell of rate limits, and have ids.
     ``key_slot``: the header in which it looks for a key. ``headers``: what every request to it must carry.
     """
 
@@ -43,6 +43,7 @@ class BackendKind:
     unsupported: Callable[[Request], tuple[str, ...]] = nothing
     key_slot: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
+    limits_callers: bool = False
 
 
 def _llamafile(settings: Settings, url: str) -> Backend:
@@ -90,14 +91,17 @@ KINDS: Final[Mapping[str, BackendKind]] = {
     "llamaserver": BackendKind(_llamafile, shows_template=True),
     "llamafile": BackendKind(_llamafile, shows_template=True),
     "ollama": BackendKind(_ollama, thinking=ThinkingMeans.EFFORT, unsupported=ollama.unsupported),
-    "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True),
-    "openai": BackendKind(_llamafile, shows_template=True, thinking=ThinkingMeans.ASKED_EFFORT),
+    "vllm": BackendKind(_vllm, thinking=ThinkingMeans.TEMPLATE, names_its_model=True, limits_callers=True),
+    "openai": BackendKind(
+        _llamafile, shows_template=True, thinking=ThinkingMeans.ASKED_EFFORT, limits_callers=True
+    ),
     "anthropic": BackendKind(
         _anthropic,
         protocol=Protocol.ANTHROPIC,
         unsupported=anthropic.unsupported,
         key_slot="x-api-key",
         headers=VERSION,
+        limits_callers=True,
     ),
     "embedded": BackendKind(_llamafile, shows_template=True),
 }

@@ -47,7 +47,7 @@ class CountTokensEndpoint:
             _, request = overridden(self._service.policy, given, scope["headers"])
             report.model = request.model
             async with cancelled_with_client(receive):
-                await self._answer(request, body, head, report.send, changed=request is not given)
+                await self._answer(request, body, head, report, changed=request is not given)
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
@@ -58,13 +58,16 @@ class CountTokensEndpoint:
             self._service.bodies.give_back(body)
         report.write()
 
-    async def _answer(self, request: Request, body: bytes, head: Head, send: Send, *, changed: bool) -> None:
+    async def _answer(
+        self, request: Request, body: bytes, head: Head, report: Report, *, changed: bool
+    ) -> None:
         counted = await self._counted(request, body, head, changed=changed)
         if counted is not None:
-            await send_json(send, 200, counted, (JSON, _COUNTED))
+            report.tells = self._service.kind.limits_callers
+            await send_json(report.send, 200, counted, (JSON, _COUNTED))
             return
         estimate = _estimate(self._service.suited(request))
-        await send_json(send, 200, msgspec.json.encode(_Count(estimate)), (JSON, _ESTIMATED))
+        await send_json(report.send, 200, msgspec.json.encode(_Count(estimate)), (JSON, _ESTIMATED))
 
     async def _counted(self, request: Request, body: bytes, head: Head, *, changed: bool) -> bytes | None:
         """The backend's own answer; None where it has no counter, or would not count what is really sent.

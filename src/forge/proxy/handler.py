@@ -102,6 +102,7 @@ class _Exchange:
         same = door.forwards and door.protocol is service.kind.protocol
         self._forwards = same and asked.may_be_forwarded
         self._report = report
+        report.tells = service.kind.limits_callers
         report.model, report.stream, report.forwarded = (
             asked.request.model,
             asked.request.stream,

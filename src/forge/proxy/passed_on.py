@@ -12,6 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.routing import Route
 
+from forge.clients.heard import heard
 from forge.clients.transport import Incoming
 from forge.core.request import Protocol
 from forge.errors import ForgeError, RequestError
@@ -24,6 +25,7 @@ from forge.proxy.report import Report
 from forge.proxy.served import served
 from forge.proxy.service import Service
 from forge.proxy.stream import JSON, EventStream, cancelled_with_client, send_failure, send_json
+from forge.proxy.told_headers import told
 from forge.wire.openai import top_level_fields
 
 _log = logging.getLogger("forge.proxy")
@@ -72,7 +74,8 @@ class _Metadata:
                         and answer.status == 200
                     ):
                         body = with_openai_fields(body)
-                    await send_json(send, answer.status, body, returned_headers(answer) or (JSON,))
+                    headers = (*(returned_headers(answer) or (JSON,)), *told(heard.get()))
+                    await send_json(send, answer.status, body, headers)
             except (ForgeError, TimeoutError) as error:
                 failure = describe(error)
                 _log.warning("%s answered %d: %r", scope["path"], failure.status, failure.message)
@@ -117,6 +120,7 @@ class _Forwarded:
             await send_failure(report.send, failure, self._error_body(scope["path"], failure))
             report.write()
             return
+        report.tells = service.kind.limits_callers
         report.model, report.stream = _text(fields.get("model")), bytes(fields.get("stream", b"")) == b"true"
         exchange = _Exchange(service, head, report, body, fields)
         try:

@@ -1,7 +1,7 @@
 """What is known of one request once it is over: one line in the log, and the tokens that it took.
 
 A report stands between a request's handler and its ``send``: it sees the status and the end of the answer, and gives
-the answer its ``x-request-id``.
+the answer its ``x-request-id``, and what the backend's answer says of itself.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import time
 from itertools import count
 from typing import Any, Final
 
+from forge.clients.heard import heard
 from forge.core.events import Finished, Retrying, Usage
-from forge.errors import ForgeError
+from forge.errors import BackendError, ForgeError
 from forge.proxy.answer_usage import answering_model, spent
 from forge.proxy.body import Message, Send
 from forge.proxy.error_response import Failure
+from forge.proxy.told_headers import IDS, told, with_told
 
 _log = logging.getLogger("forge.proxy")
 _EXPECTED: Final = (ForgeError, TimeoutError)
@@ -26,6 +28,7 @@ _THIS_PROCESS: Final = secrets.token_hex(4)
 _numbers: Final = count(1)
 _KEPT_BYTES: Final = 8 * 1024
 """Of the beginning and of the end of a forwarded stream; its usage is in one of them."""
+_LONGEST_ID: Final = 128
 
 
 _RECORD: Final = vars(logging.LogRecord(_log.name, logging.INFO, __file__, 0, "", None, None, "write"))
@@ -62,6 +65,7 @@ class Report:
         "_last",
         "_send",
         "_spent",
+        "backend_id",
         "delivered",
         "failure",
         "finished",
@@ -72,6 +76,7 @@ class Report:
         "retries",
         "status",
         "stream",
+        "tells",
     )
 
     def __init__(self, path: str, send: Send, id_headers: tuple[bytes, ...] = (b"x-request-id",)) -> None:
@@ -83,6 +88,9 @@ class Report:
         self.forwarded = False
         """Whether the backend's bytes pass as they are; then the tokens are looked up in them."""
         self.finished: Finished | None = None
+        self.tells = False
+        """Whether the answer is one of the backend's, as far as is known, so that its limits and its id are the caller's."""
+        self.backend_id: str | None = None
         self.failure: Failure | None = None
         self.status = 0
         self.delivered = False
@@ -101,6 +109,8 @@ class Report:
                 *message["headers"],
                 *((name, self.id.encode()) for name in self._id_headers),
             ]
+            if self.tells and (self.failure is not None or not self.retries):
+                self._tell(message)
         elif self.forwarded:
             self._keep(message.get("body", b""))
         await self._send(message)
@@ -115,6 +125,7 @@ class Report:
     def fail(self, error: Exception, failure: Failure) -> None:
         """The request ends with ``failure``, because of ``error``."""
         self.failure = failure
+        self.tells = isinstance(error, BackendError)
         if not isinstance(error, _EXPECTED):
             _log.error("%s internal error", self.id, exc_info=error)
 
@@ -164,6 +175,14 @@ class Report:
         line = f"{self.id} {self.path} {self.status or outcome} {shown} {seconds:.2f}s"
         _log.handle(RequestLine(level, line, fields))
 
+    def _tell(self, message: Message) -> None:
+        """Put what the backend's last answer says of itself into the head of ours."""
+        backends = told(heard.get())
+        if backends:
+            message["headers"] = with_told(message["headers"], backends, self.id.encode())
+            ids = (value for name, value in backends if name in IDS)
+            self.backend_id = next(ids, b"").decode("latin-1")[:_LONGEST_ID] or None
+
     def _details(self) -> dict[str, Any]:
         usage, finished = self.usage, self.finished
         fields: dict[str, Any] = {"model": self.served_model, "stream": self.stream}
@@ -175,6 +194,8 @@ class Report:
             fields["prompt_tokens"] = usage.prompt_tokens
             fields["completion_tokens"] = usage.completion_tokens
             fields["cached_tokens"] = usage.cached_tokens
+        if self.backend_id is not None:
+            fields["backend_request"] = self.backend_id
         if self.failure is not None:
             fields["error"] = self.failure.message
         elif not self.delivered and self.status:
