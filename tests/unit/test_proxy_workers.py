@@ -45,6 +45,45 @@ def test_sockets_of_one_address():
             listener.close()
 
 
+class Rival:
+    """A second proxy that starts at the worst of moments: whenever the first one binds a further socket."""
+
+    def __init__(self):
+        self.port = None
+        self.joined = []
+        self.binds = 0
+        sys.addaudithook(self)  # stays for the life of the process, asleep without a port
+
+    def __call__(self, event, arguments):
+        if event != "socket.bind" or self.port is None or arguments[1][1] != self.port:
+            return
+        self.binds += 1
+        if self.binds == 1:
+            return
+        port, self.port = self.port, None
+        try:
+            self.joined += bind_for(2, "127.0.0.1", port)
+        except BindError:
+            self.port = port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers have one socket")
+def test_two_proxies_that_start_at_once_do_not_share_a_port():
+    with bind("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    rival = Rival()
+    first = []
+    try:
+        rival.port = port
+        first = bind_for(3, "127.0.0.1", port)
+        assert rival.binds == 3
+        assert (len(first), rival.joined) == (3, [])
+    finally:
+        rival.port = None
+        for listener in [*first, *rival.joined]:
+            listener.close()
+
+
 def pool(program, workers=2):
     command = (sys.executable, "-c", f"import sys; sys.stdin.readline(); {program}")
     return WorkerPool(bind_for(workers, "127.0.0.1", 0), lambda fd: Brief(SETTINGS, fd, "http://b"), command)

@@ -80,17 +80,18 @@ def bind_for(workers: int, host: str, port: int) -> list[socket.socket]:
     Raises:
         BindError: as :func:`bind`.
     """
-    # Bound alone first: sockets that share a port would also share it with another proxy's.
+    # Bound alone, and never closed: sockets that share a port would also share it with another proxy's, started at the
+    # same moment. Others of this user can only join once it says so, and no proxy does before it had the port alone.
     first = bind(host, port)
     if workers == 1:
         return [first]
     if sys.platform != "linux":
         return [first] * workers
     address, family = first.getsockname(), first.family
-    first.close()
-    listeners: list[socket.socket] = []
+    listeners = [first]
     try:
-        for _ in range(workers):
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for _ in range(workers - 1):
             listener = socket.socket(family, socket.SOCK_STREAM)
             listeners.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
