@@ -22,6 +22,7 @@
     │   ├── MalformedOutputError        ... because it could not read what its model wrote
     │   └── ThinkingNotSupportedError   ... because the model cannot think
     ├── BackendUnreachableError         nothing answers, or the connection broke
+    │   └── BackendGivenUpError         ... and the server, one that Forge started, does not start any more
     ├── StreamError                     a stream ended without its end
     ├── BackendDiscoveryError           the server's metadata cannot be read
     ├── ContextDiscoveryError           the context length cannot be found out
@@ -45,7 +46,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 __all__ = [
-    "BackendDiscoveryError", "BackendError", "BackendUnreachableError", "BudgetResolutionError",
+    "BackendDiscoveryError", "BackendError", "BackendGivenUpError", "BackendUnreachableError", "BudgetResolutionError",
     "ContextBudgetExceeded", "ContextDiscoveryError", "EmbeddedModelError", "ForgeError",
     "HardwareDetectionError", "MalformedOutputError", "MaxIterationsError",
     "MissingCredentialError", "MissingModelError", "MultipleCredentialsError", "PrerequisiteError",
@@ -323,6 +324,18 @@ class BackendUnreachableError(ForgeError):
         super().__init__(f"no backend at {url}: {reason}")
         self.url = url
         self.cause = cause
+
+
+class BackendGivenUpError(BackendUnreachableError):
+    """The server that Forge started died and did not start again; ``cause`` is the last failure. It is not tried again."""
+
+    code = "backend_given_up"
+    hint = "Mend the cause and start Forge anew; its log has what the server wrote last."
+
+    def __init__(self, url: str, cause: BaseException | None = None) -> None:
+        super().__init__(url, cause)
+        reason = str(cause) or type(cause).__name__ if cause is not None else "it does not start"
+        self.args = (f"the model server that Forge started was given up: {reason}",)
 
 
 class StreamError(ForgeError):

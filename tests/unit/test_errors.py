@@ -26,6 +26,7 @@ CASES = [
     errors.BackendError(503, "busy", raw_body="private"),
     errors.ThinkingNotSupportedError("m", body="private"),
     errors.BackendUnreachableError("http://x", OSError("refused")),
+    errors.BackendGivenUpError("http://x", errors.ServerStartError("no memory")),
     errors.StreamError(),
     errors.BackendDiscoveryError(404),
     errors.ContextDiscoveryError(ValueError("x")),

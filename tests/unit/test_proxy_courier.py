@@ -169,3 +169,26 @@ async def test_what_speaks_against_a_model_server(pages, odd):
         found = await road.oddity()
         await road.aclose()
     assert found is None if odd is None else odd in found
+
+
+class Waiting:
+    """A host that waits for its server, and asks for that itself."""
+
+    generation = 0
+
+    async def ready(self):
+        await asyncio.Event().wait()
+
+    async def recovered(self, since):
+        await asyncio.Event().wait()
+
+
+async def test_whoever_waits_for_a_server_can_ask_whether_it_is_there():
+    async with ScriptedServer() as backend:
+        road = courier(backend.url)
+        road.hosted_by(Waiting())
+        assert await asyncio.wait_for(road.unreachable(), 4) is None
+    error = await asyncio.wait_for(road.unreachable(), 4)
+    assert isinstance(error, BackendUnreachableError)
+    assert not isinstance(error.cause, TimeoutError)
+    await road.aclose()

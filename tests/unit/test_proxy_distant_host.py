@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from forge.errors import BackendGivenUpError, ServerStartError
 from forge.proxy.distant_host import DistantHost
 
 pytestmark = pytest.mark.anyio
@@ -38,3 +39,14 @@ async def test_those_who_wait_together_lose_patience_together():
     began = asyncio.get_running_loop().time()
     assert await asyncio.gather(*(host.recovered(0) for _ in range(40))) == [False] * 40
     assert asyncio.get_running_loop().time() - began < 1  # one after the other it would be two
+
+
+async def test_a_server_that_is_given_up_elsewhere_is_waited_for_no_longer():
+    backend = Backend(10**9)
+    host = DistantHost(backend.unreachable, ask_every=0.01)
+    waiting = asyncio.create_task(host.recovered(0))
+    await asyncio.sleep(0)
+    host.lose(ServerStartError("no memory"))
+    for asked in (waiting, host.recovered(0), host.ready()):
+        with pytest.raises(BackendGivenUpError, match="no memory"):
+            await asyncio.wait_for(asked, 5)

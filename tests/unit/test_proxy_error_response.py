@@ -4,10 +4,12 @@ import pytest
 
 from forge.errors import (
     BackendError,
+    BackendGivenUpError,
     BackendUnreachableError,
     ForgeError,
     MissingCredentialError,
     RequestError,
+    ServerStartError,
     StreamError,
 )
 from forge.proxy.error_response import HttpError, describe
@@ -89,6 +91,13 @@ def test_credentials_in_the_url_are_masked():
     )
     assert "s3cret" not in failure.message
     assert "Connection refused" in failure.message
+
+
+def test_a_server_that_was_given_up_says_why_and_what_to_do():
+    failure = describe(BackendGivenUpError("http://127.0.0.1:8080", ServerStartError("out of memory")))
+    assert (failure.status, failure.code) == (502, "backend_given_up")
+    assert "out of memory" in failure.message
+    assert "start Forge anew" in failure.message
 
 
 def test_an_unexpected_error_tells_the_caller_nothing():

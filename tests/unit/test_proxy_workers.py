@@ -1,15 +1,17 @@
 import asyncio
+import os
+import signal
 import socket
 import sys
 
 import msgspec
 import pytest
 
-from forge.errors import ServerStartError
+from forge.errors import BackendGivenUpError, BackendUnreachableError, ServerStartError
 from forge.proxy.limits import Limits
 from forge.proxy.server import BindError, bind, bind_for
 from forge.proxy.settings import Settings
-from forge.proxy.workers import Brief, WorkerPool
+from forge.proxy.workers import Brief, WorkerPool, watch
 
 pytestmark = [
     pytest.mark.anyio,
@@ -137,3 +139,55 @@ async def test_workers_end_at_once_when_they_are_forced():
     workers.force()
     await asyncio.wait_for(serving, 30)
     assert workers.pids == []
+
+
+class Given:
+    """A host that runs for some looks, and is given up then."""
+
+    generation = 3
+
+    def __init__(self, looks, error):
+        self.looks, self.error = looks, error
+
+    async def recovered(self, since):
+        assert since == self.generation
+        self.looks -= 1
+        if self.looks < 0:
+            raise self.error
+        await asyncio.sleep(0)
+        return False
+
+
+class Told:
+    def __init__(self):
+        self.causes = []
+
+    def lose(self, cause):
+        self.causes.append(cause)
+
+
+async def test_a_server_that_is_given_up_is_told_to_the_workers_and_one_that_is_stopped_is_not():
+    cause, told = ServerStartError("no memory"), Told()
+    await watch(Given(3, BackendGivenUpError("http://b", cause)), told)
+    assert told.causes == [cause]
+    await watch(Given(3, BackendUnreachableError("http://b", cause)), told)
+    assert told.causes == [cause]
+
+
+async def test_workers_are_told_that_the_model_server_is_lost_those_that_follow_too(tmp_path):
+    said = tmp_path / "said"
+    os.mkfifo(said)
+    workers = pool(
+        f"print('ready', flush=True); open({str(said)!r}, 'w').write(sys.stdin.readline()); sys.stdin.readline()",
+        workers=1,
+    )
+    started = asyncio.Event()
+    serving = asyncio.create_task(workers.serve(started.set))
+    await asyncio.wait_for(started.wait(), 30)
+    (first,) = workers.pids
+    workers.lose(ServerStartError("no memory"))
+    assert await asyncio.to_thread(said.read_text) == 'lost "no memory"\n'
+    os.kill(first, signal.SIGKILL)
+    assert await asyncio.to_thread(said.read_text) == 'lost "no memory"\n'
+    workers.stop()
+    await asyncio.wait_for(serving, 30)

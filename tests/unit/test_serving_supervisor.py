@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from forge.errors import BackendUnreachableError, ServerStartError
+from forge.errors import BackendGivenUpError, BackendUnreachableError, ServerStartError
 from forge.serving.supervisor import Backoff, Supervisor
 
 pytestmark = pytest.mark.anyio
@@ -104,7 +104,7 @@ async def test_starts_that_fail_are_tried_again_and_given_up() -> None:
         await supervisor.recovered(0)
 
     assert make.attempts == 4
-    with pytest.raises(BackendUnreachableError):
+    with pytest.raises(BackendGivenUpError, match="no memory"):
         await supervisor.ready()
     await supervisor.aclose()
 

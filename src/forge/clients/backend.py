@@ -98,12 +98,12 @@ class Host(Protocol):
         """Wait while the server is being started anew.
 
         Raises:
-            BackendUnreachableError: it will not run again.
+            BackendUnreachableError: it will not run again; a :class:`BackendGivenUpError` where it failed to.
         """
 
     async def recovered(self, since: int) -> bool:
         """After a call that found nobody: whether another server runs now than that of generation ``since``.
 
         Raises:
-            BackendUnreachableError: it will not run again.
+            BackendUnreachableError: it will not run again; a :class:`BackendGivenUpError` where it failed to.
         """

@@ -56,9 +56,11 @@ class Courier:
         query: bytes = b"",
         body: bytes | None = None,
         headers: Mapping[str, str],
+        patient: bool = True,
     ) -> AbstractAsyncContextManager[Incoming]:
         """Send one request to ``path`` below the root and hand over the answer, whatever its status.
 
+        Not ``patient``, it waits for no server that is started anew.
         Leaving the context before the body was read closes the connection, which stops generation.
 
         Raises:
@@ -73,7 +75,7 @@ class Courier:
             # As the caller wrote it, but for bytes that may not stand in a request line.
             url = URL(f"{url}?{quote(query, safe=_QUERY_SAFE)}", encoded=True)
         sent = {**self._defaults, **headers, **self._own}
-        if self._host is None:
+        if self._host is None or not patient:
             return self._transport.open(method, url, headers=sent, body=body)
         return self._patiently(self._host, method, url, sent, body)
 
@@ -101,7 +103,9 @@ class Courier:
     async def unreachable(self) -> BackendUnreachableError | None:
         """Why nothing speaks HTTP at the backend's address, or None when something does."""
         try:
-            async with asyncio.timeout(_PROBE_SECONDS), self.send("GET", "/health", headers={}) as answer:
+            # Whoever waits for a server asks this: it must not wait itself.
+            probe = self.send("GET", "/health", headers={}, patient=False)
+            async with asyncio.timeout(_PROBE_SECONDS), probe as answer:
                 await answer.read()
         except BackendUnreachableError as error:
             return BackendUnreachableError(self.shown_url, error.cause)

@@ -13,7 +13,14 @@ from typing import Any
 from msgspec import Struct
 
 from forge.core.request import Protocol
-from forge.errors import BackendError, BackendUnreachableError, ForgeError, RequestError, StreamError
+from forge.errors import (
+    BackendError,
+    BackendGivenUpError,
+    BackendUnreachableError,
+    ForgeError,
+    RequestError,
+    StreamError,
+)
 from forge.proxy.addresses import mask_url
 
 _TYPES = {
@@ -86,6 +93,9 @@ def describe(error: BaseException) -> Failure:
             )
         case BackendError():
             return _backend_failure(error)
+        case BackendGivenUpError():
+            # No address, and no try again: only who started the proxy can do anything about it.
+            return Failure(status=502, message=f"{error}. {error.hint}", type="server_error", code=error.code)
         case BackendUnreachableError(cause=TimeoutError()):
             return Failure(
                 status=504,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from forge.errors import BackendUnreachableError, ForgeError
+from forge.errors import BackendGivenUpError, BackendUnreachableError, ForgeError
 from forge.proxy.courier import Courier
 from forge.proxy.error_response import describe
 
@@ -48,6 +48,8 @@ class Readiness:
                 loading = answer.status == _LOADING
         except TimeoutError:
             return "the backend does not answer in time"
+        except BackendGivenUpError:
+            return "the model server that Forge started was given up"
         except BackendUnreachableError as error:
             sentence = describe(error).message
             return f"the backend cannot be reached{sentence.partition('cannot be reached')[2]}"

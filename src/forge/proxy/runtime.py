@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forge.clients.backend import Backend, Host
 from forge.clients.deadline import deadline
 from forge.core.capabilities import Capabilities
-from forge.errors import ForgeError
+from forge.errors import ForgeError, ServerStartError
 from forge.proxy.addresses import with_port
 from forge.proxy.app import create_app
 from forge.proxy.backends import make_backend
@@ -27,7 +27,7 @@ from forge.proxy.managed import introduce, manager_for, start_managed
 from forge.proxy.server import HTTPServer, bind_for
 from forge.proxy.service import Service
 from forge.proxy.settings import Settings
-from forge.proxy.workers import Brief, WorkerPool
+from forge.proxy.workers import Brief, WorkerPool, watch
 
 if TYPE_CHECKING:
     from forge.embedded.supervised import SupervisedServer
@@ -57,6 +57,8 @@ class Runtime:
         self.capabilities: Capabilities | None = None
         self.embedded: SupervisedServer | None = None
         self.managed: ServerManager | None = None
+        self._distant: DistantHost | None = None
+        self._lost: ServerStartError | None = None
         self._backend_root = ""
         self._budget: int | None = None
         self._listeners: list[socket.socket] = []
@@ -144,12 +146,27 @@ class Runtime:
             ServerStartError: a worker does not start, or died again and again.
         """
         assert self._server is not None, "open() comes first"
-        await self._server.serve(on_started)
+        owned = self.embedded or self.managed
+        if owned is None or owned.host is None or not isinstance(self._server, WorkerPool):
+            await self._server.serve(on_started)
+            return
+        watching = asyncio.create_task(watch(owned.host, self._server))
+        try:
+            await self._server.serve(on_started)
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
 
     def stop(self) -> None:
         """Take no new requests; ``serve`` returns when those in flight have ended or the deadline has passed."""
         if self._server is not None:
             self._server.stop()
+
+    def lose(self, reason: str) -> None:
+        """The model server, which another process keeps running, will not run again."""
+        self._lost = ServerStartError(reason)
+        if self._distant is not None:
+            self._distant.lose(self._lost)
 
     def force(self) -> None:
         """End now, cancelling what is in flight."""
@@ -187,7 +204,10 @@ class Runtime:
         if owned is not None:
             return owned.host
         if self._inherited is not None and self.settings.starts_backend:
-            return DistantHost(courier.unreachable)
+            self._distant = DistantHost(courier.unreachable)
+            if self._lost is not None:
+                self._distant.lose(self._lost)
+            return self._distant
         return None
 
     @property

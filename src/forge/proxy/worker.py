@@ -1,7 +1,7 @@
 """``python -m forge.proxy.worker``: one of several processes that serve one address. Started by its parent only.
 
-The first line on standard input says what to serve (:class:`forge.proxy.workers.Brief`), later ones to stop; its end means
-that the parent is gone. ``ready`` on standard output says that requests are being taken.
+The first line on standard input says what to serve (:class:`forge.proxy.workers.Brief`), later ones to stop, or that the model
+server is lost; its end means that the parent is gone. ``ready`` on standard output says that requests are being taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from forge.proxy.lifecycle import Stop, loop_factory
 from forge.proxy.log_output import set_up_logging
 from forge.proxy.memory import settle
 from forge.proxy.runtime import Inherited, Runtime
-from forge.proxy.workers import READY, STOP, Brief
+from forge.proxy.workers import LOST, READY, STOP, Brief
 
 _MOST_BYTES = 2**24  # rules for workflows may be long
 _LAST_SECONDS = 3.0
@@ -31,9 +31,12 @@ async def _input() -> asyncio.StreamReader:
 
 
 async def _obey(reader: asyncio.StreamReader, runtime: Runtime, told: asyncio.Event) -> None:
-    while await reader.readline() == STOP:
-        told.set()
-        runtime.stop()
+    while (line := await reader.readline()) == STOP or line.startswith(LOST):
+        if line == STOP:
+            told.set()
+            runtime.stop()
+        else:
+            runtime.lose(msgspec.json.decode(line.removeprefix(LOST), type=str))
     runtime.force()
     await asyncio.sleep(_LAST_SECONDS)
     os._exit(1)  # whatever it was that did not end: nobody is left to end it later

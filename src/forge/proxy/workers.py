@@ -17,12 +17,15 @@ from typing import Final
 
 import msgspec
 
-from forge.errors import ServerStartError
+from forge.clients.backend import Host
+from forge.errors import BackendGivenUpError, BackendUnreachableError, ServerStartError
 from forge.proxy.settings import Settings
 
 _log = logging.getLogger("forge.proxy")
 READY: Final = b"ready\n"
 STOP: Final = b"stop\n"
+LOST: Final = b"lost "
+"""Before the reason, as JSON, for which the model server will not run again."""
 _GRACE_SECONDS: Final = 10.0
 """Beyond the drain, until a worker that does not end is killed."""
 _KILL_SECONDS: Final = 3.0
@@ -57,6 +60,7 @@ class WorkerPool:
         self._brief = brief
         self._processes: dict[int, Process] = {}
         self._stopping = False
+        self._lost = b""
         self._drain_seconds = brief(0).settings.limits.drain_seconds
         self.port: int = listeners[0].getsockname()[1]
 
@@ -95,6 +99,11 @@ class WorkerPool:
         for listener in self._listeners:
             listener.close()
         self._tell(STOP)
+
+    def lose(self, cause: BaseException | None) -> None:
+        """Tell the workers, those to come too, that the model server will not run again, because of ``cause``."""
+        self._lost = LOST + msgspec.json.encode(str(cause)) + b"\n"
+        self._tell(self._lost)
 
     def force(self) -> None:
         """End now."""
@@ -140,7 +149,7 @@ class WorkerPool:
         )
         self._processes[number] = process
         assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(self._brief(listener.fileno())) + b"\n")
+        process.stdin.write(msgspec.json.encode(self._brief(listener.fileno())) + b"\n" + self._lost)
         if self._stopping:
             process.stdin.write(STOP)
         return process
@@ -176,6 +185,19 @@ class WorkerPool:
         for process in self._processes.values():
             if process.stdin is not None and not process.stdin.is_closing():
                 process.stdin.write(word)
+
+
+async def watch(host: Host, pool: WorkerPool) -> None:
+    """Look after the model server for workers, who cannot see that it is given up; returns then."""
+    try:
+        while True:
+            await host.recovered(
+                host.generation
+            )  # takes a second, and longer while the server is started anew
+    except BackendGivenUpError as error:
+        pool.lose(error.cause)
+    except BackendUnreachableError:
+        return  # it was stopped, and so are we
 
 
 async def _all(events: Sequence[asyncio.Event]) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from forge.errors import BackendUnreachableError, ForgeError, ServerStartError
+from forge.errors import BackendGivenUpError, BackendUnreachableError, ForgeError, ServerStartError
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Supervisor:
         self._settled = asyncio.Event()
         self._died = asyncio.Event()
         self._failure: Exception | None = None
+        self._given_up = False
         self._restarts = 0
 
     @property
@@ -92,11 +93,13 @@ class Supervisor:
         """Wait while the server is being started anew.
 
         Raises:
-            BackendUnreachableError: it was given up, or stopped.
+            BackendGivenUpError: it was given up.
+            BackendUnreachableError: it was stopped.
         """
         await self._settled.wait()
         if self._failure is not None:
-            raise BackendUnreachableError(self._url, self._failure)
+            kind = BackendGivenUpError if self._given_up else BackendUnreachableError
+            raise kind(self._url, self._failure)
 
     async def recovered(self, since: int) -> bool:
         """After a call that found nobody: True, once the server runs that followed generation ``since``.
@@ -104,7 +107,7 @@ class Supervisor:
         False where the server is still that one, and lives.
 
         Raises:
-            BackendUnreachableError: it was given up, or stopped.
+            As :meth:`ready`.
         """
         if self._restarts == since:
             with contextlib.suppress(TimeoutError):
@@ -161,6 +164,7 @@ class Supervisor:
                 logger.warning("%s did not start (attempt %d): %s", self._name, failures, error)
         logger.error("%s is given up after %d attempts: %s", self._name, failures, last)
         self._failure = last
+        self._given_up = True
         return None, failures
 
 
