@@ -147,8 +147,7 @@ class ToolCallError(RunError):
         self, message: str, raw_response: str | None = None, cause: BaseException | None = None
     ) -> None:
         super().__init__(message)
-        self.raw_response = raw_response
-        self.cause = cause
+        self.raw_response, self.cause = raw_response, cause
 
 
 class ToolExecutionError(RunError):
@@ -171,9 +170,7 @@ class StepEnforcementError(RunError):
         super().__init__(
             f"the model called {terminal_tool!r} {attempts} times before the required steps: {pending}"
         )
-        self.terminal_tool = terminal_tool
-        self.attempts = attempts
-        self.pending_steps = pending_steps
+        self.terminal_tool, self.attempts, self.pending_steps = terminal_tool, attempts, pending_steps
 
 
 class PrerequisiteError(RunError):
@@ -186,9 +183,7 @@ class PrerequisiteError(RunError):
         super().__init__(
             f"the model called {tool_name!r} too early {violations} times; still missing: {missing}"
         )
-        self.tool_name = tool_name
-        self.violations = violations
-        self.missing_prereqs = missing_prereqs
+        self.tool_name, self.violations, self.missing_prereqs = tool_name, violations, missing_prereqs
 
 
 class MaxIterationsError(RunError):
@@ -209,8 +204,7 @@ class MaxIterationsError(RunError):
     ) -> None:
         pending = ", ".join(pending_steps) or "none"
         super().__init__(f"no result after {iterations} iterations; required steps still open: {pending}")
-        self.iterations = iterations
-        self.used = iterations if used is None else used
+        self.iterations, self.used = iterations, iterations if used is None else used
         self.completed_steps = list(completed_steps)
         self.pending_steps = pending_steps
 
@@ -223,9 +217,8 @@ class WorkflowCancelledError(RunError):
 
     def __init__(self, messages: list[Any], completed_steps: Sequence[str], iteration: int) -> None:
         super().__init__(f"cancelled after {iteration} iterations")
-        self.messages = messages
+        self.messages, self.iteration = messages, iteration
         self.completed_steps = list(completed_steps)
-        self.iteration = iteration
 
 
 class ContextBudgetExceeded(RunError):  # noqa: N818 - a name of the public contract
@@ -237,8 +230,7 @@ class ContextBudgetExceeded(RunError):  # noqa: N818 - a name of the public cont
 
     def __init__(self, estimated_tokens: int, budget_tokens: int) -> None:
         super().__init__(f"about {estimated_tokens} tokens do not fit the budget of {budget_tokens}")
-        self.estimated_tokens = estimated_tokens
-        self.budget_tokens = budget_tokens
+        self.estimated_tokens, self.budget_tokens = estimated_tokens, budget_tokens
 
 
 class ToolTimeoutError(ForgeError):
@@ -248,8 +240,7 @@ class ToolTimeoutError(ForgeError):
 
     def __init__(self, tool_name: str, seconds: float) -> None:
         super().__init__(f"tool {tool_name!r} did not finish within {seconds:g} s")
-        self.tool_name = tool_name
-        self.seconds = seconds
+        self.tool_name, self.seconds = tool_name, seconds
 
 
 class WorkerStoppedError(ForgeError):
@@ -318,12 +309,12 @@ class BackendUnreachableError(ForgeError):
     code = "backend_unreachable"
     status = 502
     hint = "Is the model server running, and is the URL right?"
+    _what = "no backend at {url}"
 
     def __init__(self, url: str, cause: BaseException | None = None) -> None:
         reason = (str(cause) or type(cause).__name__) if cause is not None else "no answer"
-        super().__init__(f"no backend at {url}: {reason}")
-        self.url = url
-        self.cause = cause
+        super().__init__(f"{self._what.format(url=url)}: {reason}")
+        self.url, self.cause = url, cause
 
 
 class BackendGivenUpError(BackendUnreachableError):
@@ -331,11 +322,7 @@ class BackendGivenUpError(BackendUnreachableError):
 
     code = "backend_given_up"
     hint = "Mend the cause and start Forge anew; its log has what the server wrote last."
-
-    def __init__(self, url: str, cause: BaseException | None = None) -> None:
-        super().__init__(url, cause)
-        reason = str(cause) or type(cause).__name__ if cause is not None else "it does not start"
-        self.args = (f"the model server that Forge started was given up: {reason}",)
+    _what = "the model server that Forge started was given up"
 
 
 class StreamError(ForgeError):
