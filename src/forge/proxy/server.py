@@ -36,8 +36,9 @@ _LAST_WORDS_SECONDS = 2.0
 """For what requests still say when the drain's time is over; then they are cancelled."""
 _LAST_ANSWER_SECONDS = 1.5
 """Of these, until those that have said nothing are answered for them."""
-_FORCED_WORDS_SECONDS = 0.1
+_FORCED_WORDS_SECONDS = 0.3
 """The same where the end was forced."""
+_TICK_SECONDS = 0.1
 
 
 class BindError(OSError):
@@ -168,28 +169,43 @@ class HTTPServer:
 
     def stop(self) -> None:
         """Take no new requests and end when those in flight have ended. May be called from a signal handler."""
-        self._server.should_exit = True
+        self._server.end()
 
     def force(self) -> None:
         """End now: what is in flight is told so, and cancelled."""
         self._server.on_deadline()
-        self._server.should_exit = True
         self._server.force_exit = True
+        self._server.end()
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server that tells when it has started, and whose cancelled requests are waited for at the end."""
+    """uvicorn's server that tells when it has started, ends when it is told, and waits for those it cancelled."""
 
     on_started: Callable[[], None]
     on_deadline: Callable[[], None]
     drain_seconds: float
+    _told: asyncio.Future[None] | None = None
+
+    def end(self) -> None:
+        """Leave the main loop now, not at its next tick."""
+        self.should_exit = True
+        if self._told is not None and not self._told.done():
+            self._told.set_result(None)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_started()
 
+    async def main_loop(self) -> None:
+        """Uvicorn's own, which sleeps through the word to end."""
+        self._told = asyncio.get_running_loop().create_future()
+        counter = 0
+        while not await self.on_tick(counter):
+            counter += 1
+            await asyncio.wait({self._told}, timeout=_TICK_SECONDS)
+
     async def on_tick(self, counter: int) -> bool:
-        """Look at the connections every second; uvicorn calls this ten times in one."""
+        """Look at the connections every second, which is every tenth tick."""
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
             for connection in self._bounded_connections():
@@ -201,7 +217,7 @@ class _Server(uvicorn.Server):
         telling = later(self.drain_seconds, self.on_deadline)
         answering = later(self.drain_seconds + _LAST_ANSWER_SECONDS, self._break_off)
         try:
-            await super().shutdown(sockets)
+            await (self._refuse_more(sockets) if self.force_exit else super().shutdown(sockets))
         finally:
             telling.cancel()
             answering.cancel()
@@ -216,6 +232,16 @@ class _Server(uvicorn.Server):
         if pending:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait(pending, timeout=2)
+
+    async def _refuse_more(self, sockets: list[socket.socket] | None) -> None:
+        """What uvicorn begins its shutdown with; it would then wait, and nobody waits for a forced end."""
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
+        await asyncio.sleep(0)  # what is closed is gone at the loop's next turn
 
     def _break_off(self) -> None:
         for connection in self._bounded_connections():
