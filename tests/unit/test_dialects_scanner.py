@@ -1,8 +1,7 @@
 """What the scanner promises whatever the notation."""
 
-import time
-
 import pytest
+from costs import grows_linearly
 
 from forge.dialects import ReplyScanner, parse_tool_calls
 from forge.dialects.automaton import automaton
@@ -159,19 +158,14 @@ class TestOrder:
 )
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 def test_time_grows_with_the_text_and_not_faster(unit, piece):
-    def spent(size):
+    def read(size):
         text = unit * (size // len(unit))
         scanner = ReplyScanner(TOOLS)
-        started = time.process_time()
         for at in range(0, len(text), piece):
             scanner.feed(text[at : at + piece])
         scanner.finish()
-        return time.process_time() - started
 
-    size = 20_000
-    small = min(spent(size) for _ in range(2))
-    # Four times the text; a quadratic reader would take sixteen times as long.
-    assert spent(4 * size) < 9 * small + 0.05
+    assert grows_linearly(read, 8_000)
 
 
 @pytest.mark.parametrize(
