@@ -443,5 +443,5 @@ async def test_a_client_of_a_stopped_server_is_told(commands: Path, gguf: Path) 
     await server.stop()
 
     with pytest.raises(BackendUnreachableError):
-        await asyncio.wait_for(client.send([{"role": "user", "content": "Hi"}]), 20)
+        await asyncio.wait_for(client.send([{"role": "user", "content": "Hi"}]), 30)
     await client.aclose()

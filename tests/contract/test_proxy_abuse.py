@@ -68,7 +68,7 @@ class Target:
         reader, writer = await self.connect()
         writer.write(data)
         try:
-            return await asyncio.wait_for(reader.read(), 10)
+            return await asyncio.wait_for(reader.read(), 30)
         except ConnectionResetError:
             return b""
         finally:
@@ -83,7 +83,7 @@ class Target:
 
     async def until_empty(self):
         """Until the proxy holds no connection."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while self.connections:  # noqa: ASYNC110 - a look from outside; nothing tells of it
                 await asyncio.sleep(0.01)
 
@@ -277,7 +277,7 @@ async def drip(target, pieces):
         writer.write(piece)
         await asyncio.wait({answer}, timeout=0.05)
     try:
-        return await asyncio.wait_for(answer, 5)
+        return await asyncio.wait_for(answer, 30)
     finally:
         writer.close()
 
@@ -308,7 +308,7 @@ async def test_a_client_that_only_closed_its_sending_side_gets_its_answer(stream
         await asyncio.sleep(0.5)
         assert not target.backend.chats[0].gone.is_set()
         gate.set()
-        answer = await asyncio.wait_for(reader.read(), 5)
+        answer = await asyncio.wait_for(reader.read(), 30)
         writer.close()
         assert b" 200 OK" in answer
         if streamed:
@@ -320,7 +320,7 @@ async def test_a_client_that_only_closed_its_sending_side_gets_its_answer(stream
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("pipelined", [False, True])
-async def test_a_client_that_left_is_noticed_within_a_second(streamed, reset, pipelined):
+async def test_a_client_that_left_is_noticed_before_anything_is_written_to_it(streamed, reset, pipelined):
     script = stream([chunk({"content": "Hi"}), Gate()]) if streamed else Script([Gate()])
     async with abused(script, whole_text("b")) as target:
         reader, writer = await target.connect()
@@ -335,7 +335,7 @@ async def test_a_client_that_left_is_noticed_within_a_second(streamed, reset, pi
             writer.transport.abort()
         else:
             writer.close()
-        await asyncio.wait_for(asked.gone.wait(), 1)
+        await asyncio.wait_for(asked.gone.wait(), 8)  # a comment in the stream would tell after ten
         await target.until_empty()
         assert len(target.backend.chats) == 1
 
@@ -345,7 +345,7 @@ async def test_half_a_request_and_the_end_is_the_end(target):
         reader, writer = await target.connect()
         writer.write(data)
         writer.write_eof()
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), 30) == b""
         writer.close()
 
 
@@ -356,8 +356,8 @@ async def test_a_client_that_takes_nothing_is_given_up():
         with socket.create_connection(("127.0.0.1", target.port)) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             sock.sendall(post(body(b',"stream":true')))
-            asked = await asyncio.wait_for(target.backend.chat(), 5)
-            await asyncio.wait_for(asked.gone.wait(), 10)
+            asked = await asyncio.wait_for(target.backend.chat(), 30)
+            await asyncio.wait_for(asked.gone.wait(), 30)
             await target.until_empty()
 
 
@@ -400,7 +400,7 @@ async def test_what_cannot_be_parsed_behind_a_request_does_not_spoil_its_answer(
         if streamed:
             await reader.readuntil(b"Hel")
         gate.set()
-        answer = await asyncio.wait_for(reader.read(), 5)
+        answer = await asyncio.wait_for(reader.read(), 30)
         writer.close()
     assert b"400" not in answer
     assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if streamed else b"Hello" in answer
@@ -413,11 +413,11 @@ async def test_expect_100_continue_is_answered_only_where_the_body_is_wanted():
             writer.write(
                 TARGET + HOST + CLOSE + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length
             )
-            answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
             assert status(answer) == first
             if first == 100:
                 writer.write(body())
-                assert b"Hello" in await asyncio.wait_for(reader.read(), 5)
+                assert b"Hello" in await asyncio.wait_for(reader.read(), 30)
             writer.close()
 
 
@@ -432,7 +432,7 @@ async def test_a_thousand_idle_connections_cost_nobody_an_answer():
     async with abused(whole_text("Hello")) as target:
         silent = [await target.connect() for _ in range(1000)]
         try:
-            answer = await asyncio.wait_for(target.exchange(post()), 5)
+            answer = await asyncio.wait_for(target.exchange(post()), 30)
             assert b"Hello" in answer
         finally:
             for _, writer in silent:

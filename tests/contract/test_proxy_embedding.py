@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 def get(url):
     try:
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=30) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -30,7 +30,7 @@ def get(url):
 
 def post(url, body):
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=30) as response:
         return json.load(response)
 
 

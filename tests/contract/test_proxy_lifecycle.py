@@ -48,7 +48,7 @@ def waiting(*pieces):
 async def queued(backend, count):
     """Until so many requests wait in the proxy's queue."""
     slots = backend.proxy._service.slots
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while slots.waiting != count:  # noqa: ASYNC110 - a look from outside; nothing tells of it
             await asyncio.sleep(0.005)
 
@@ -124,7 +124,7 @@ async def test_a_queued_request_whose_client_left_never_reaches_the_backend(stre
         two = asyncio.create_task(post(session, url, chat(streamed=streamed)))
         await queued(backend, 1)
         two.cancel()
-        await asyncio.wait_for(queued(backend, 0), 1)
+        await asyncio.wait_for(queued(backend, 0), 30)
         gate.set()
         await one
         await post(session, url, chat())
@@ -135,9 +135,9 @@ async def test_a_correction_that_runs_is_ended_with_the_clients_interest():
     wrong = stream_text(['<tool_call>{"name": "nope", "arguments": {}}</tool_call>'])
     async with setup(wrong, stream([Gate()])) as (backend, url, session):
         one = asyncio.create_task(post(session, url, chat(streamed=True)))
-        second = await asyncio.wait_for(backend.chat(2), 5)
+        second = await asyncio.wait_for(backend.chat(2), 30)
         one.cancel()
-        await asyncio.wait_for(second.gone.wait(), 1)
+        await asyncio.wait_for(second.gone.wait(), 8)
 
 
 # -- timeouts -----------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ async def test_each_phase_that_takes_too_long_is_a_504(limits, script, code, too
         assert status == 504
         error = json.loads(body)["error"]
         assert (error["code"], error["type"]) == (code, "timeout_error")
-        await asyncio.wait_for(backend.chats[0].gone.wait(), 1)
+        await asyncio.wait_for(backend.chats[0].gone.wait(), 8)
 
 
 @pytest.mark.parametrize("limits", [{"between_bytes_seconds": 0.1}, {"total_seconds": 0.3}])
@@ -185,10 +185,10 @@ async def test_at_the_drains_end_streams_get_an_error_event_and_others_an_error(
         two = asyncio.create_task(post(session, url, chat(tools=tools)))
         await backend.chat(2)
         backend.proxy.stop()
-        status, _, body = await asyncio.wait_for(one, 5)
+        status, _, body = await asyncio.wait_for(one, 30)
         last = json.loads(body.decode().strip().split("\n")[-1].removeprefix("data: "))
         assert (status, last["error"]["code"]) == (200, "shutting_down")
-        status, headers, body = await asyncio.wait_for(two, 5)
+        status, headers, body = await asyncio.wait_for(two, 30)
         assert (status, json.loads(body)["error"]["code"]) == (503, "shutting_down")
         assert headers["retry-after"]
         with pytest.raises(aiohttp.ClientConnectorError):

@@ -225,7 +225,7 @@ async def test_a_client_that_goes_away_ends_the_backends_work():
         await response.content.readuntil(b"\n\n")
         response.close()
         chat = await server.chat()
-        await asyncio.wait_for(chat.gone.wait(), 5)
+        await asyncio.wait_for(chat.gone.wait(), 8)
 
 
 @pytest.mark.parametrize(

@@ -78,5 +78,5 @@ def test_an_interrupted_demo_leaves_nothing_running(embedded_installed: None, nu
 
     assert demo.returncode == 130
     assert len(family) == 4  # model server and proxy, each with its guard
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=30)[1] == []
     assert "Traceback" not in errors

@@ -177,7 +177,7 @@ def test_a_killed_owner_leaves_no_server(embedded_installed: None) -> None:
         owner.wait()
 
     assert len(family) == 2
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=30)[1] == []
 
 
 def test_the_command_that_serves_ends_well_when_it_is_interrupted(embedded_installed: None) -> None:
@@ -199,7 +199,7 @@ async def test_the_server_ends_with_its_context(embedded_installed: None) -> Non
         assert line[line.index("--predict") + 1] == str(MODELS[DEFAULT_MODEL].answer_limit)
 
     assert not server.alive
-    gone, alive = await asyncio.to_thread(psutil.wait_procs, processes, 20)
+    gone, alive = await asyncio.to_thread(psutil.wait_procs, processes, 30)
     assert (len(gone), alive) == (1, [])
 
 

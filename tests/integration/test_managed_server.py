@@ -71,7 +71,7 @@ async def say_hello(client: LlamafileClient) -> None:
 
 
 async def gone(processes: list[psutil.Process]) -> bool:
-    return (await asyncio.to_thread(psutil.wait_procs, processes, 20))[1] == []
+    return (await asyncio.to_thread(psutil.wait_procs, processes, 30))[1] == []
 
 
 async def test_a_backend_from_setup_to_stop(gguf: Path, tmp_path: Path) -> None:
@@ -244,4 +244,4 @@ def test_no_server_is_left_when_forge_is_ended(gguf: Path, number: signal.Signal
         owner.wait()
 
     assert len(family) == 2
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=30)[1] == []

@@ -126,7 +126,7 @@ def test_a_server_killed_under_the_proxy_is_started_anew(
 
         assert process.wait(30) == 0
     assert first.pid != second.pid
-    assert psutil.wait_procs([first, second], timeout=20)[1] == []
+    assert psutil.wait_procs([first, second], timeout=30)[1] == []
 
 
 def test_sigterm_lets_a_running_answer_end_and_then_ends_the_server(
@@ -139,7 +139,7 @@ def test_sigterm_lets_a_running_answer_end_and_then_ends_the_server(
 
         assert process.wait(30) == 0
     assert rest.rstrip().endswith(b"data: [DONE]")
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=30)[1] == []
 
 
 def test_a_killed_proxy_leaves_no_server(embedded_installed: None, tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_killed_proxy_leaves_no_server(embedded_installed: None, tmp_path: Pat
         process.wait()
 
     assert len(family) == 2
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=30)[1] == []

@@ -111,7 +111,7 @@ async def server(model: Path, command: Path) -> AsyncIterator[ServerManager]:
     processes = psutil.Process(manager.pid).children(recursive=True)
     yield manager
     await manager.stop()
-    assert (await asyncio.to_thread(psutil.wait_procs, processes, 20))[1] == []
+    assert (await asyncio.to_thread(psutil.wait_procs, processes, 30))[1] == []
 
 
 @pytest.fixture

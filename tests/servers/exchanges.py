@@ -31,12 +31,12 @@ async def run(
     async with ScriptedServer(list(scripts), pages={}) as server:
         client = protocol.client(root or server.url, timeouts)
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 async for delta in client.exchange(request):
                     deltas.append(delta)
         finally:
             await client.aclose()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await asyncio.gather(*server._connections, return_exceptions=True)
     assert asyncio.all_tasks() <= before
     return deltas

@@ -411,7 +411,7 @@ async def test_starting_while_it_stops_starts_it_again(steps):
     await worker.start()
     await stopping
     await worker.start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert await worker.submit(None, "task") == "task"
     await worker.stop()
 

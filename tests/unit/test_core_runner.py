@@ -351,7 +351,7 @@ async def test_parallel_tools_run_at_the_same_time_in_the_order_of_their_calls(s
 
     @tool(parallel=True)
     async def meet(n: int) -> int:
-        await asyncio.wait_for(both.wait(), 10)
+        await asyncio.wait_for(both.wait(), 30)
         return n
 
     shown = []

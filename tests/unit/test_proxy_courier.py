@@ -44,7 +44,7 @@ async def test_leaving_early_closes_the_connection():
         road = courier(backend.url)
         async with road.send("POST", CHAT, body=b"{}", headers={}) as answer:
             await answer.next_piece()
-        await asyncio.wait_for(backend.chats[0].gone.wait(), 1)
+        await asyncio.wait_for(backend.chats[0].gone.wait(), 30)
         await road.aclose()
 
 

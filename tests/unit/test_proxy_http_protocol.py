@@ -47,7 +47,7 @@ async def exchange(port, data, *, then=b""):
     if then:
         writer.write(then)
     try:
-        return await asyncio.wait_for(reader.read(), 5)
+        return await asyncio.wait_for(reader.read(), 30)
     finally:
         writer.close()
 
@@ -125,9 +125,9 @@ async def test_the_bounds_hold_for_each_request_on_a_connection():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(3):  # together more than the bound
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 900 + b"\r\n\r\n")
-            assert status(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n0"), 5)) == 200
+            assert status(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n0"), 30)) == 200
         writer.write(b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 500 + b"\r\n")
-        assert status(await asyncio.wait_for(reader.read(), 5)) == 431
+        assert status(await asyncio.wait_for(reader.read(), 30)) == 431
         writer.close()
 
 
@@ -182,7 +182,7 @@ async def test_expect_100_continue():
         head = b"POST / HTTP/1.1\r\n" + CLOSE + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head)
-        assert b"100 Continue" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert b"100 Continue" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
         writer.write(b"abc")
-        assert (await asyncio.wait_for(reader.read(), 5)).endswith(b"3")
+        assert (await asyncio.wait_for(reader.read(), 30)).endswith(b"3")
         writer.close()

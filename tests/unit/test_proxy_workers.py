@@ -114,7 +114,7 @@ async def test_a_stop_before_the_first_worker_is_started():
     serving = asyncio.create_task(workers.serve(lambda: None))
     await asyncio.sleep(0)  # those who keep the workers are there, and have not begun
     workers.stop()
-    await asyncio.wait_for(serving, 10)
+    await asyncio.wait_for(serving, 30)
     assert workers.pids == []
 
 
