@@ -16,8 +16,14 @@ from forge.embedded.models import DEFAULT_MODEL, MODELS
 
 collect_ignore_glob = ["fixtures/*"]
 
-# A busy machine must not fail a property; pytest's own timeout watches over examples that hang.
-hypothesis.settings.register_profile("forge", deadline=None)
+# A busy machine must not fail a property; pytest's own timeout watches over examples that hang. Nor must luck: the
+# examples of a test are the same every time, and `--hypothesis-profile=explore` looks at others.
+hypothesis.settings.register_profile(
+    "explore", deadline=None, derandomize=False, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile(
+    "forge", hypothesis.settings.get_profile("explore"), derandomize=True, database=None
+)
 hypothesis.settings.load_profile("forge")
 
 
