@@ -11,6 +11,8 @@ JOBS   ?= 4
 
 # Tests that need the embedded model fail, not skip, where it is missing.
 export FORGE_TEST_EMBEDDED := required
+# The tests start about a hundred programs of ours, each of which would compile all of Forge anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 ifdef CI
 export NO_COLOR := 1
