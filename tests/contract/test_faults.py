@@ -7,6 +7,7 @@ import json
 
 import pytest
 from servers.exchanges import calls, head, run, started, text
+from servers.ports import refusing_port
 from servers.protocols import PROTOCOLS
 from servers.scripted import Gate, Script, ScriptedServer
 
@@ -16,7 +17,8 @@ from forge.errors import BackendError, BackendUnreachableError, StreamError
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Timeouts(connect=2, first_byte=0.1, between_bytes=0.1)
+SHORT = Timeouts(connect=30, first_byte=0.1)
+STALL = Timeouts(connect=30, first_byte=30, between_bytes=0.4)
 HTML = b"<html><body><h1>Bad Gateway</h1></body></html>"
 
 
@@ -29,10 +31,8 @@ def protocol(request):
 
 
 async def test_connection_refused(protocol):
-    async with ScriptedServer() as gone:
-        pass
-    with pytest.raises(BackendUnreachableError):
-        await run(protocol, root=gone.url)
+    with refusing_port() as port, pytest.raises(BackendUnreachableError):
+        await run(protocol, root=f"http://127.0.0.1:{port}")
 
 
 NO_ANSWER = [
@@ -76,7 +76,7 @@ async def test_a_stream_that_stalls(protocol, begun):
         await run(
             protocol,
             protocol.script([*(started(protocol) if begun else []), Gate()]),
-            timeouts=SHORT,
+            timeouts=STALL,
             deltas=deltas,
         )
     assert text(deltas) == ("Hel" if begun else "")
@@ -106,8 +106,12 @@ async def test_a_stream_that_never_ends(protocol):
     filler = b":\n\n" if protocol.kind == "text/event-stream" else b"\n"
     script = protocol.script(started(protocol), endless=filler)
     deltas = []
-    with pytest.raises(StreamError):
-        await run(protocol, script, timeouts=Timeouts(total=0.1), deltas=deltas)
+    for total in (0.1, 2):  # a busy machine may not come to its beginning in so little time
+        with pytest.raises((StreamError, BackendUnreachableError)) as caught:
+            await run(protocol, script, timeouts=Timeouts(total=total), deltas=deltas)
+        if deltas:
+            break
+    assert caught.type is StreamError
     assert text(deltas) == "Hel"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -16,13 +17,13 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 from servers.commands import STAND_IN, put_on_path
+from servers.ports import free_port
 
 from forge import ServerManager, setup_backend
 from forge.clients.llamafile import LlamafileClient
 from forge.clients.ollama import OllamaClient
 from forge.errors import BackendUnreachableError, BudgetResolutionError, ServerStartError
 from forge.rpc import LlamaCppRpcConfig, LlamaCppRpcWorkerConfig
-from forge.serving.ports import free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -404,7 +405,8 @@ async def test_both_are_started_anew_when_the_worker_dies(
             if str(rpc.worker.rpc_port) in (process.info["cmdline"] or ()) and "guard.py" not in str(
                 process.info
             ):
-                process.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):  # one of them may end with another
+                    process.kill()
         assert await server.host.recovered(generation)
         assert await server.is_healthy()
     finally:

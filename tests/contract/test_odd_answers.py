@@ -44,7 +44,7 @@ def full_port():
 async def test_a_connection_that_nobody_takes(protocol, full_port):
     with pytest.raises(BackendUnreachableError) as caught:
         await run(
-            protocol, root=f"http://127.0.0.1:{full_port}", timeouts=Timeouts(connect=0.2, first_byte=5)
+            protocol, root=f"http://127.0.0.1:{full_port}", timeouts=Timeouts(connect=0.2, first_byte=30)
         )
     assert isinstance(caught.value.cause, TimeoutError)
 

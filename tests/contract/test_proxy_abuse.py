@@ -106,7 +106,7 @@ def anyio_backend():
 @pytest.fixture(scope="module")
 async def target(anyio_backend):
     """One proxy for all that should leave it as it was."""
-    async with abused(header_seconds=0.3, body_seconds=0.3, keep_alive_seconds=1) as target:
+    async with abused(header_seconds=1, body_seconds=1, keep_alive_seconds=1) as target:
         yield target
 
 
@@ -402,7 +402,7 @@ async def test_what_cannot_be_parsed_behind_a_request_does_not_spoil_its_answer(
         gate.set()
         answer = await asyncio.wait_for(reader.read(), 30)
         writer.close()
-    assert b"400" not in answer
+    assert b"HTTP/1.1 400" not in answer  # three digits alone are in every hundredth id
     assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if streamed else b"Hello" in answer
 
 

@@ -4,12 +4,12 @@ import asyncio
 import json
 
 import pytest
+from servers.ports import free_port
 from servers.proxied import PARIS, WEATHER, Client, Setup, calls_of, chat, events, text_of
 from servers.running import running_proxy
 from servers.scripted import (
     Gate,
     Script,
-    ScriptedServer,
     chunk,
     ending,
     error,
@@ -232,8 +232,7 @@ async def test_the_backends_errors_pass_with_status_message_and_retry_after(stat
 @pytest.mark.parametrize("tools", [True, False])
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_no_backend_is_a_502_without_credentials(tools, streamed):
-    async with ScriptedServer() as backend:
-        url = backend.url.replace("//", "//user:s3cret@")
+    url = f"http://user:s3cret@127.0.0.1:{free_port()}"
     async with running_proxy(url) as runtime, Client(runtime.url) as client:
         status, _, body = await client.post(chat(tools=tools, stream=streamed))
     assert status == 502
@@ -358,8 +357,7 @@ async def test_metadata_is_handed_through(path):
 
 
 async def test_models_without_a_backend():
-    async with ScriptedServer() as backend:
-        url = backend.url
+    url = f"http://127.0.0.1:{free_port()}"
     async with running_proxy(url) as runtime, Client(runtime.url) as client:
         status, _, body = await client.get("/v1/models")
     assert status == 502

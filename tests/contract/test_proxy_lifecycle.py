@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from servers.ports import free_port
 from servers.running import running_proxy
 from servers.scripted import Gate, Script, ScriptedServer, chunk, ending, stream, stream_text, whole_text
 
@@ -148,9 +149,9 @@ async def test_a_correction_that_runs_is_ended_with_the_clients_interest():
 @pytest.mark.parametrize(
     ("limits", "script", "code"),
     [
-        pytest.param({"first_byte_seconds": 0.1}, Script([Gate()], raw=True), "backend_timeout", id="first"),
-        pytest.param({"between_bytes_seconds": 0.1}, stream([Gate()]), "backend_timeout", id="between"),
-        pytest.param({"total_seconds": 0.1}, stream([Gate()]), "total_timeout", id="total"),
+        pytest.param({"first_byte_seconds": 0.3}, Script([Gate()], raw=True), "backend_timeout", id="first"),
+        pytest.param({"between_bytes_seconds": 0.3}, stream([Gate()]), "backend_timeout", id="between"),
+        pytest.param({"total_seconds": 0.3}, stream([Gate()]), "total_timeout", id="total"),
     ],
 )
 async def test_each_phase_that_takes_too_long_is_a_504(limits, script, code, tools, streamed):
@@ -163,7 +164,7 @@ async def test_each_phase_that_takes_too_long_is_a_504(limits, script, code, too
         await asyncio.wait_for(backend.chats[0].gone.wait(), 8)
 
 
-@pytest.mark.parametrize("limits", [{"between_bytes_seconds": 0.1}, {"total_seconds": 0.3}])
+@pytest.mark.parametrize("limits", [{"between_bytes_seconds": 0.5}, {"total_seconds": 1}])
 async def test_a_timeout_within_a_stream_is_an_event_of_the_protocol(limits):
     script = stream([chunk({"content": "Hi"}), Gate(), *ending()])
     async with setup(script, limits=Limits(**limits)) as (_, url, session):
@@ -178,7 +179,7 @@ async def test_a_timeout_within_a_stream_is_an_event_of_the_protocol(limits):
 @pytest.mark.parametrize("tools", [True, False])
 async def test_at_the_drains_end_streams_get_an_error_event_and_others_an_error(tools):
     scripts = [stream([chunk({"content": "Hi"}), Gate()]), Script([Gate()])]
-    limits = Limits(drain_seconds=0.2)
+    limits = Limits(drain_seconds=0.5)
     async with setup(*scripts, limits=limits) as (backend, url, session):
         one = asyncio.create_task(post(session, url, chat(tools=tools, streamed=True)))
         await backend.chat(1)
@@ -230,10 +231,9 @@ async def test_pages_that_were_let_in_can_read_every_answer():
 
 
 async def test_a_proxy_that_is_its_own_backend_says_so():
-    async with ScriptedServer() as nobody:
-        port = nobody.port
+    port = free_port()
     async with (
-        running_proxy(f"http://127.0.0.1:{port}", backend_timeout=0.3) as first,
+        running_proxy(f"http://127.0.0.1:{port}", backend_timeout=1) as first,
         running_proxy(first.url, port=port) as second,
         aiohttp.ClientSession() as session,
     ):
@@ -279,9 +279,14 @@ async def test_streams_leave_nothing_to_the_garbage_collector(tools):
         gc.collect()
         gc.disable()
         try:
-            for _ in range(8):
-                await one(backend, session, url)
+            found = []
+            for _ in range(3):  # something of an earlier test may end in one of them
+                for _ in range(8):
+                    await one(backend, session, url)
+                found.append(gc.collect())
+                if found[-1] < 80:
+                    break
             # Each stream is some hundred objects, which would stay for seconds, or minutes, where they form a circle.
-            assert gc.collect() < 80
+            assert min(found) < 80
         finally:
             gc.enable()

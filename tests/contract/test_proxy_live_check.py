@@ -114,5 +114,5 @@ async def test_nobody_there_is_one_finding():
 
 
 async def test_silence_is_a_finding():
-    by_name, _ = await found([Script([Gate()])], backend_timeout=0.2)
+    by_name, _ = await found([Script([Gate()])], backend_timeout=1)
     assert by_name["answer"].state == "error"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from servers.ports import free_port
 
 from forge import ContextManager, NoCompact, ToolCall, Workflow, WorkflowRunner, respond_tool
 from forge.tools.mcp import McpConnectionError, McpToolError, mcp_tools
@@ -23,9 +23,7 @@ STDIO = [sys.executable, PROGRAM]
 
 @asynccontextmanager
 async def http_server() -> AsyncIterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(*STDIO, str(port), stderr=asyncio.subprocess.PIPE)
     try:
         assert process.stderr is not None

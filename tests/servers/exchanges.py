@@ -13,7 +13,7 @@ from forge.clients.transport import Timeouts
 from forge.core.events import CallDelta, Delta, TextDelta
 from forge.core.request import ChatMessage, Request, Text
 
-TIMEOUTS = Timeouts(connect=2, first_byte=2, between_bytes=2)
+TIMEOUTS = Timeouts(connect=30, first_byte=30, between_bytes=30)
 ASK = Request(messages=(ChatMessage(role="user", parts=(Text("hi"),)),), stream=True)
 
 

@@ -30,7 +30,7 @@ async def running(*arguments, **environment):
     """A started command and the URL that it printed."""
     process = await launch("--port", "0", *arguments, **environment)
     try:
-        first = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+        first = (await asyncio.wait_for(process.stdout.readline(), 60)).decode()
         found = re.fullmatch(r"forge proxy running at (http://\S+)\n", first)
         assert found, first + (await process.stderr.read()).decode()
         yield process, found[1]
@@ -42,7 +42,7 @@ async def running(*arguments, **environment):
 
 async def said(process, words):
     """The line of the log that holds ``words``, waited for."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while words not in (line := await process.stderr.readline()):
             assert line, f"the log ended without {words!r}"
     return line
@@ -51,5 +51,5 @@ async def said(process, words):
 async def ended(*arguments, **environment):
     """Exit code and both outputs of a command that ends by itself."""
     process = await launch(*arguments, **environment)
-    out, err = await asyncio.wait_for(process.communicate(), 30)
+    out, err = await asyncio.wait_for(process.communicate(), 60)
     return process.returncode, out.decode(), err.decode()

@@ -174,7 +174,7 @@ async def test_an_answer_that_never_begins_times_out():
 async def test_an_answer_that_stalls_times_out():
     gate = Gate()
     async with ScriptedServer([Script([b"a", gate, b"b"])]) as server:
-        transport = Transport(Timeouts(first_byte=5, between_bytes=0.05))
+        transport = Transport(Timeouts(first_byte=30, between_bytes=0.3))
         async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             assert await incoming.next_piece() == b"a"
             with pytest.raises(StreamError, match="stalled"):
@@ -184,9 +184,9 @@ async def test_an_answer_that_stalls_times_out():
 
 async def test_a_reader_that_takes_its_time_is_no_stall():
     async with ScriptedServer([Script([b"a", b"b"])]) as server:
-        transport = Transport(Timeouts(between_bytes=0.02))
+        transport = Transport(Timeouts(between_bytes=0.2))
         async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.4)  # while it waits, both pieces have come
             assert await incoming.read() == b"ab"
         await transport.aclose()
 
@@ -272,7 +272,7 @@ def test_a_transport_that_nobody_closes_closes_with_its_loop():
 async def test_a_whole_answer_may_have_a_limit():
     gate = Gate()
     async with ScriptedServer([Script([b"a", gate])]) as server:
-        transport = Transport(Timeouts(total=0.05))
+        transport = Transport(Timeouts(total=0.5))
         async with transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming:
             with pytest.raises(StreamError, match="whole answer"):
                 await incoming.read()

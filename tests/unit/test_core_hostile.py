@@ -289,7 +289,7 @@ async def test_cancelling_at_every_point_leaves_nothing_behind(way):
         assert outcome == "ok" or isinstance(outcome, ENDS[way])
         assert unanswered(seen) == []
         assert getattr(outcome, "messages", seen) == seen
-        assert asyncio.all_tasks() == before, steps
+        assert asyncio.all_tasks() <= before, steps
         ends.append(outcome)
     assert isinstance(ends[0], ENDS[way])
     assert ends[-1] == "ok"
@@ -345,7 +345,7 @@ async def test_stopping_in_the_middle_of_a_preemption_leaves_nobody_waiting(step
     ends = await asyncio.gather(low, high, other, return_exceptions=True)
     assert all(isinstance(end_, ForgeError | asyncio.CancelledError) for end_ in ends)
     assert (worker.pending, worker.running_priority) == (0, None)
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before
 
 
 async def test_a_run_that_was_cancelled_from_within_does_not_end_the_worker():
@@ -394,7 +394,7 @@ async def test_a_run_may_stop_its_own_worker():
     with pytest.raises(WorkerStoppedError):
         await worker.submit(None, "late")
     await worker.stop()
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before
 
 
 @pytest.mark.parametrize("steps", range(5))

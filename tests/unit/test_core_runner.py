@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 
 import pytest
 
@@ -377,6 +376,7 @@ async def test_tools_run_in_turn_unless_they_are_marked(scripted):
 
 @pytest.mark.parametrize("kind", ["async", "sync"])
 async def test_a_tool_that_hangs_has_its_time(scripted, kind):
+    released = threading.Event()
     if kind == "async":
 
         @tool(timeout=0.02)
@@ -386,11 +386,12 @@ async def test_a_tool_that_hangs_has_its_time(scripted, kind):
 
         @tool
         def hang() -> None:
-            threading.Event().wait(30)
+            released.wait(100)
 
     error = await failed(
         ToolExecutionError, scripted([call("hang")]), flow(hang), max_tool_errors=0, tool_timeout=0.02
     )
+    released.set()
     assert isinstance(error.cause, ToolTimeoutError)
     assert error.cause.seconds == 0.02
 
@@ -456,12 +457,10 @@ async def test_cancelling_takes_effect_in_the_middle_of(scripted, where):
     )
     task = asyncio.ensure_future(runner(client).run(flow(fetch, stuck), "task", cancel_event=cancel))
     await reached.wait()
-    begin = time.perf_counter()
     cancel.set()
     with pytest.raises(WorkflowCancelledError) as caught:
-        await task
+        await asyncio.wait_for(task, 30)  # what hangs would do so for ever
     assert (cleaned, caught.value.completed_steps) == ([True], ["fetch"])
-    assert time.perf_counter() - begin < 1
     messages = caught.value.messages
     calls = [c.call_id for m in messages for c in m.tool_calls or ()]
     assert calls == [m.tool_call_id for m in messages if m.role is MessageRole.TOOL]

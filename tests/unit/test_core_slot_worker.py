@@ -218,4 +218,4 @@ async def test_a_submission_may_have_an_event_that_cancels_it(running):
             other.cancel()
         assert await worker.submit(quick, "next", cancel_event=asyncio.Event()) == "done"
     await settle()
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before

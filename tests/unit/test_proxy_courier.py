@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from servers.ports import free_port
 from servers.scripted import Gate, Script, ScriptedServer, error, stream, whole_text
 
 from forge.errors import BackendError, BackendUnreachableError, StreamError
@@ -99,9 +100,7 @@ async def test_retry_after_travels_with_the_error():
 
 
 async def test_nobody_there():
-    async with ScriptedServer() as backend:
-        url = backend.url
-    road = courier(url)
+    road = courier(f"http://127.0.0.1:{free_port()}")
     with pytest.raises(BackendUnreachableError):
         async with road.send("GET", "/health", headers={}):
             pytest.fail("there is no answer to give")
@@ -111,7 +110,7 @@ async def test_nobody_there():
 
 async def test_silence_is_a_timeout():
     async with ScriptedServer([stream([Gate()])]) as backend:
-        road = courier(backend.url, backend_timeout=0.1)
+        road = courier(backend.url, backend_timeout=0.5)
         with pytest.raises(StreamError):
             async with road.send("POST", CHAT, body=b"{}", headers={}) as answer:
                 await answer.read()

@@ -144,7 +144,7 @@ async def test_a_head_that_does_not_come_closes_the_connection(request_bytes):
 
 
 async def test_a_slow_second_head_closes_the_connection():
-    async with serving(header_seconds=0.05) as port:
+    async with serving(header_seconds=0.5) as port:
         answer = await exchange(port, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", then=b"GET / HT")
     assert status(answer) == 200
 

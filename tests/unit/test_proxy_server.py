@@ -88,7 +88,7 @@ async def test_a_connection_is_kept_also_for_less_than_a_second():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    server = HTTPServer(app, bind("127.0.0.1", 0), Limits(keep_alive_seconds=0.9))
+    server = HTTPServer(app, bind("127.0.0.1", 0), Limits(keep_alive_seconds=0.99))
     task = asyncio.create_task(server.serve(lambda: None))
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     for _ in range(2):
