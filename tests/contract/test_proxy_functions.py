@@ -2,6 +2,7 @@
 
 import json
 
+import openai
 import pytest
 from servers.proxied import PARIS, WEATHER, Setup, chat, events, text_of
 from servers.scripted import (
@@ -253,3 +254,25 @@ async def test_tools_count_where_both_are_given():
         _, _, body = await s.client.post({**chat(), "functions": [TIME]})
     message, reason = message_of(body)
     assert (message["tool_calls"][0]["function"]["name"], reason) == ("get_weather", "tool_calls")
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+async def test_openais_sdk_reads_it(stream):
+    script = stream_call("get_weather", [PARIS]) if stream else whole_call("get_weather", PARIS)
+    async with (
+        Setup([script]) as s,
+        openai.AsyncOpenAI(base_url=f"{s.client.url}/v1", api_key="k", max_retries=0) as client,
+    ):
+        asked = {"model": "m", "messages": HISTORY, "functions": [FUNCTION], "function_call": "auto"}
+        answer = await client.chat.completions.create(**asked, stream=stream)
+        if stream:
+            choices = [choice async for chunk in answer for choice in chunk.choices]
+            [call] = [choice.delta.function_call for choice in choices if choice.delta.function_call]
+            reason = choices[-1].finish_reason
+        else:
+            call, reason = answer.choices[0].message.function_call, answer.choices[0].finish_reason
+    assert (call.name, json.loads(call.arguments), reason) == (
+        "get_weather",
+        {"city": "Paris"},
+        "function_call",
+    )

@@ -63,6 +63,7 @@ LIMITS = {
     "max_header_bytes": "header_bytes",
     "max_headers": "header_count",
     "max_body": "body_bytes",
+    "max_bodies": "bodies_bytes",
     "connect_timeout": "connect_seconds",
     "first_byte_timeout": "first_byte_seconds",
     "between_bytes_timeout": "between_bytes_seconds",
@@ -76,7 +77,7 @@ LIMITS = {
     "heartbeat": "heartbeat_seconds",
 }
 for _name, _field in LIMITS.items():
-    _value = 7 * 1024 * 1024 if _field == "body_bytes" else 7
+    _value = 7 * 1024 * 1024 if _field in ("body_bytes", "bodies_bytes") else 7
     CASES[_name] = ([*URL, "--serialize"], "7", "7", {"limits": Limits(**{_field: _value})})
 
 
