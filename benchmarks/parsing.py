@@ -92,6 +92,11 @@ CASES: dict[str, Callable[[int], str]] = {
         '<tool_call>{"name": "write_file", "arguments": {"content": "', "", "</tool_call> "
     ),
     "end tags in a value": long_argument("<function=write_file><parameter=content>", "", "</parameter> x "),
+    "json data": lambda size: (
+        '{"rows": [' + repeated('{"id": 7, "name": "Old Tom", "tags": ["a", "b"]}, ')(size)
+    ),
+    "json data, deep": lambda size: '{"rows": ' + "[" * size,
+    "json data, one string": lambda size: '{"rows": "' + PLAIN.replace("\n", " ") * (size // len(PLAIN)),
     "unclosed fences": repeated("```json\n"),
     "unclosed fence, prose": lambda size: "```json\n" + repeated(PROSE)(size),
     "backticks": repeated("`"),

@@ -17,6 +17,7 @@ CASES = [
         "variant_cases.jsonl",
         "fresh_cases.jsonl",
         "newer_cases.jsonl",
+        "heldout_cases.jsonl",
     )
     for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()
     if line

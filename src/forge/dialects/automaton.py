@@ -203,7 +203,7 @@ def name_before(
     ``low`` is where unreleased text begins and ``before`` the character in front of it.
     """
     end = at
-    if across_lines and at > low and text[at - 1] in " \t\n":
+    if across_lines and at > low and text[at - 1] in " \t\r\n":
         end = _before_gap(text, low, at)
     start = _word_start(text, max(low, 0), end, before)
     if start is None:
@@ -216,7 +216,7 @@ def name_before(
 
 def held_name(text: str, low: int, stop: int, before: str, tools: Toolbox) -> int:
     """How many characters before ``stop`` may be a tool's name, whole or not (with a line break behind it)."""
-    end = _before_gap(text, low, stop)
+    end = _before_gap(text, low, stop, broken=True)
     start = _word_start(text, low, end, before)
     if start is None:
         return 0
@@ -226,13 +226,18 @@ def held_name(text: str, low: int, stop: int, before: str, tools: Toolbox) -> in
     return stop - start if tools.awaits(word) else 0
 
 
-def _before_gap(text: str, low: int, stop: int) -> int:
-    """Before one line break and the blanks around it (at most eight characters)."""
+def _before_gap(text: str, low: int, stop: int, *, broken: bool = False) -> int:
+    """Before one line break and the blanks around it (at most eight characters).
+
+    ``broken``: the line break may still come.
+    """
     end, breaks = stop, 0
-    while end > low and stop - end < 8 and (text[end - 1] in " \t" or (text[end - 1] == "\n" and not breaks)):
+    while (
+        end > low and stop - end < 8 and (text[end - 1] in " \t\r" or (text[end - 1] == "\n" and not breaks))
+    ):
         breaks += text[end - 1] == "\n"
         end -= 1
-    return end if breaks or end == stop else stop
+    return end if breaks or broken or end == stop else stop
 
 
 def _word_start(text: str, low: int, stop: int, before: str) -> int | None:

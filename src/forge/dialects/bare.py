@@ -8,6 +8,8 @@ from collections.abc import Generator
 from forge.dialects.candidate import Candidate
 from forge.dialects.cursor import Need
 from forge.dialects.json_arguments import arguments
+from forge.dialects.json_calls import LISTS, WRAPPERS
+from forge.dialects.json_data import json_data
 from forge.dialects.json_unit import json_unit
 from forge.dialects.literals import Literals
 from forge.dialects.marks import CALL_END, CHAT_TOKENS, END_TAGS
@@ -30,9 +32,14 @@ def _json(cur: Candidate) -> Generator[None, None, bool]:
     while True:
         start, known = cur.pos, cur.pending
         if not (yield from _promising(cur)):
+            if end < 0 and (yield from _begins_json(cur)):
+                return (yield from json_data(cur))
             break
         value = yield from json_unit(cur, _MARKS, stop_at_tags=True)
         if value.state != "read" and not _names_tool(cur, start):
+            if end < 0:
+                cur.pos = start
+                return (yield from json_data(cur))
             break
         if not report(cur, value, start, marked=False) or not (yield from _alone(cur)):
             cur.forget(known)
@@ -86,7 +93,21 @@ def _key_fits(cur: Candidate) -> Need[bool]:
     if quote and quote in _QUOTES:
         cur.pos += 1
     key = (yield from cur.run(_KEY))[:200]
-    return key in CALL_KEYS or cur.tools.get(key) is not None
+    return key in _FIRST_KEYS or cur.tools.get(key) is not None
+
+
+_FIRST_KEYS = CALL_KEYS.union(LISTS, WRAPPERS, ("thought", "reasoning", "explanation"))
+
+
+def _begins_json(cur: Candidate) -> Need[bool]:
+    """Whether what begins here like no call begins like valid JSON."""
+    start = cur.pos
+    first = yield from cur.peek()
+    cur.pos += 1
+    yield from cur.space()
+    inner = yield from cur.peek()
+    cur.pos = start
+    return inner != "" and ((first == "{" and inner == '"') or (first == "[" and inner in '"{['))
 
 
 def _names_tool(cur: Candidate, start: int) -> bool:

@@ -28,7 +28,7 @@ def wrapper(opens: Iterable[str], closes: Iterable[str], *, marked: bool = True)
     """A reader for calls between marks. ``marked``: the marks promise a call; without, the body may be data."""
     openers, closes = Literals(opens), tuple(closes)
     closers = Literals((*closes, *END_TAGS))
-    marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS))
+    marks = Literals((*closes, *openers.words, *END_TAGS, *CHAT_TOKENS, "</s>"))
     noise = _NOISE | openers
 
     def read(cur: Candidate) -> Generator[None, None, bool]:

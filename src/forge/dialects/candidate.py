@@ -93,7 +93,10 @@ class Candidate(Cursor):
     def example(self) -> bool:
         """Whether the text around says that this is no real call: it is read, then shown as it was written."""
         if self._example is None:
-            self._example = self.quotable and self.context.example(written_out=self.written_out)
+            context = self.context
+            self._example = self.quotable and (
+                context.refused == self.notation or context.example(written_out=self.written_out)
+            )
         return self._example
 
     def found(self, call: Found, start: int) -> None:
@@ -167,6 +170,7 @@ class Candidate(Cursor):
             self._pending.clear()
             self._waiting = 0
             self.show(self.pos)
+            self.context.refused = self.notation
         elif self.calls_found:
             self.hold = False
             if self._pending:

@@ -24,7 +24,10 @@ Rules that hold for every notation:
   (`functions.`, `default_api.`); it is never guessed by similarity.
 - A call whose arguments are cut off is no call. Closers that are missing behind complete arguments are added.
 - Calls in inline code, in thinking, with placeholder values, or behind words such as "for example", "like this"
-  and "I will not" are text.
+  and "I will not" are text, unless the sentence goes on to say what is done ("The log shows an error, so I'll look:").
+  More calls in the same notation right behind such a one belong to it.
+- JSON that is no call is data: nothing inside of it is a call either. Only a fence as long as the one that opened a
+  code block closes it.
 - A sentence that merely presents what follows ("The request body is:") makes plain JSON or a code block an example, not
   a native notation. What follows a call never matters: a call is released when it closes.
 - A think block that never closes but ends with a whole native call: the call counts, unless the reply was cut off

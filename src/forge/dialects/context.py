@@ -13,10 +13,18 @@ _LONGEST = 4 * _KEPT
 BLANK = " \t\r\xa0\u200b\u200c\u200d\u2060\ufeff"
 """White space within a line, and characters without width."""
 
+_MEMBER = re.compile(
+    r"(?:(?:\{|(?:[\"'}\]\d]|true|false|null|True|False|None),)\s*(?:\"[^\"\n]*\"|'[^'\n]*')|\{\s*\w+)\s*[:：]\Z"
+)
+
 _PLACEHOLDER = re.compile(
     r"<([A-Za-z][\w .-]{0,40})>\Z|\{\{?([A-Za-z][\w .-]{0,40})\}?\}\Z|\[([A-Za-z][\w .-]{0,40})\]\Z"
 )
 _BLANKED = re.compile(r"(?:YOUR|INSERT|ENTER)[_ -][A-Z0-9_ -]+\Z|\.\.\.\Z|…\Z")
+_THOUGHTS = re.compile(r"(?:(?:\A|\n)[ \t]*(?:Thought|Question)[ \t]*:[^\n]*\s*)+\Z")
+"""Lines of a ReAct transcript before its action: what is said about it stands before them."""
+_LIST_MARKS = re.compile(r"(?:[\s\d,;)*•-]|(?<=\d)\.)*")
+"""What may stand between the calls of one example."""
 _LONGEST_PLACEHOLDER = 60
 _PLACEHOLDER_STARTS = frozenset("<{[YIE.…")
 _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
@@ -25,7 +33,7 @@ _FILLERS = ("your ", "insert ", "enter ", "some ", "the ", "a ", "any ", "put ")
 class Context:
     """The tail of what the user has been shown so far."""
 
-    __slots__ = ("_joint", "_last", "_tail", "calls", "prose", "seam")
+    __slots__ = ("_joint", "_last", "_tail", "calls", "prose", "refused", "seam")
 
     def __init__(self) -> None:
         self._tail = ""
@@ -35,6 +43,8 @@ class Context:
         """Nothing but white space was shown since the last call or markup."""
         self.calls = 0
         """How many calls were found so far."""
+        self.refused = ""
+        """The notation of an example that ended here: one more call in it is part of the example."""
         self._last = ""
         self._joint = False
 
@@ -44,6 +54,8 @@ class Context:
             self._joint = False
             if self._last and not self._last.isspace() and not text[0].isspace():
                 text = "\n" + text
+        if self.refused and not _LIST_MARKS.fullmatch(self._last + text, len(self._last)):
+            self.refused = ""
         self._last = text[-1]
         tail = self._tail + text
         self._tail = tail if len(tail) < _LONGEST else tail[-_KEPT:]
@@ -57,6 +69,7 @@ class Context:
         self._tail = ""
         self.prose = False
         self.seam = True
+        self.refused = ""
 
     def cut(self, *, call: bool = False) -> None:
         """Markup or a call was taken out: what follows stands as if on a line of its own."""
@@ -85,7 +98,12 @@ class Context:
 
     def announced(self) -> bool:
         """The line ends in a label ("Calling:")."""
-        return self._tail[-_KEPT:].rstrip(BLANK)[-1:] in (":", "：")
+        return self._tail[-_KEPT:].rstrip(BLANK)[-1:] in (":", "：") and not self.in_structure()
+
+    def in_structure(self) -> bool:
+        """Text that stands here is part of a larger value: an open bracket or a member's key comes before it."""
+        tail = self._tail[-_KEPT:].rstrip()
+        return tail[-1:] in ("[", "{", "(") or (tail[-1:] in (":", "：") and _MEMBER.search(tail) is not None)
 
     def quoted(self) -> bool:
         """A quotation mark or a list or quote marker stands directly before."""
@@ -102,7 +120,13 @@ class Context:
         """
         if not self.prose:
             return False
-        return self.quoted() or speaks_of_example(last_sentence(self._tail[-_KEPT:]), written_out=written_out)
+        if self.quoted() or (written_out and self.in_structure()):
+            return True
+        tail = self._tail[-_KEPT:]
+        if speaks_of_example(last_sentence(tail), written_out=written_out):
+            return True
+        before = _THOUGHTS.sub("", tail.rstrip())
+        return before != "" and len(before) < len(tail.rstrip()) and speaks_of_example(last_sentence(before))
 
 
 def is_placeholder(key: str, value: object) -> bool:

@@ -12,11 +12,18 @@ from functools import cache, lru_cache
 
 _DO = r"(?:run|call|execute|invoke|send|issue|emit|perform|use|make|trigger|write|do)"
 _STRONG = (
-    r"\b(?:for (?:example|instance)\b|e\.g\.?|such as\b|(?:something|anything|body|request|payload|object|message|string) like\b"
+    r"\b(?:such as\b|(?:something|anything|body|request|payload|object|message|string) like\b"
     r"|(?:an?|the|this|following|previous) (?:\w+ )?(?:example|sample|snippet|template|placeholder)s?"
-    r"(?=\s*(?:[:.,]|$|(?:of|is|are|call|request|format|syntax|below|above)\b))|(?:^|\s)examples?:"
-    r"|(?:call|request|message|format|syntax|reply|response|output|json|block|tag|one|it|this)s?"
+    r"(?=\s*(?:[:.,]|$|(?:of|is|are|call|request|format|syntax|below|above|you|that|which)\b))|(?:^|\s)examples?:"
+    r"|(?:call|format|syntax|block|tag)s?"
     r" (?:would |will |might |should |could )?(?:looks? (?:like|as follows)|reads?\b|is written|has (?:this|the following) (?:form|shape))"
+    r"|(?:request|message|reply|response|output|json|one|it|this)s? (?:would |will |might |should |could )?(?:looks? as follows|is written"
+    r"|(?:looks? like|reads?)(?: this| that| these| so| the following| as follows)?\W*\Z|has (?:this|the following) (?:form|shape))"
+    r"|(?:model|assistant|agent|bot|llm) (?:should|must|would|could|has to|is to) (?:output|emit|produce|print|write|generate|reply|answer|return)\b"
+    r"|(?:call|request|command|one)s? (?:i|we|you) (?:made|sent|ran|used|issued|tried) (?:earlier|before|previously|last)\b|\bthe original (?:\w+ )?was\W*\Z"
+    r"|(?:rejected|refused|received|logged|feeds|fed) (?:this|that|the following)\b|\btells? the (?:model|assistant|agent) to\b"
+    r"|(?:formatted|corrected|escaped|minified|indented) (?:json|xml|text|version|output) (?:is|of your)\b|\b(?:only|just) show\b"
+    r"|\A\W*(?:you|the user|someone) (?:just )?(?:wrote|sent|pasted|posted|quoted)\b|\A\W*(?:request|response) body\W*\Z|\b(?:one|an|another) option is\W*\Z"
     r"|(?:typical|minimal|equivalent|canonical|generic|dummy) (?:\w+ )?(?:call|request|invocation|usage|json|xml|python|syntax)\b"
     r"|(?:sample|expected|actual) (?:output|input|request|response|reply|result|call|json)\b|(?:copy and )?paste this\b"
     r"|(?:last|previous|earlier) (?:message|reply|response|answer)s?\b"
@@ -32,7 +39,22 @@ _STRONG = (
     r"|(?:previous|earlier|last) (?:\w+ )?(?:run|call|turn|attempt) (?:was|were|ended|failed|used|returned|looked|had)\b"
     r"|(?:earlier|previously),? (?:i|we)\b|(?:i|we|it) (?:already|previously|earlier) (?:called|ran|executed|sent|used))"
 )
-"""The text shows, quotes or reports a call."""
+"""The text shows, quotes or reports a call, unless it goes on to say what is done (:data:`_GOES_ON`)."""
+_GIVEN = r"\b(?:for (?:example|instance)\b|e\.g\.?)"
+"""The same, unless what is done is said to follow from it (:data:`_CONCLUDED`)."""
+_DOING = (
+    r"(?:(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)|i am (?:going to|now)|i need to|i have to)"
+    r"(?! (?:\w+ )?(?:show|give|explain|illustrate|demonstrate|quote|describe|write|format|paste|print|repeat|tell)\b)"
+    r"|(?:i['’]m |i am )?(?:re)?(?:running|checking|listing|reading|looking|opening|trying|fetching|searching|calling|executing|testing|verifying"
+    r"|inspecting|doing|starting)\b)"
+)
+_GOES_ON = rf"(?:[,;:.–—-] ?|\b(?:so|and|but|then|thus|hence|therefore) )(?:so |and |but |now,? |then,? |first,? |next,? ){{0,2}}{_DOING}"
+_CONCLUDED = rf"(?:;|\b(?:so|thus|hence|therefore)\b),? (?:now,? |first,? )?{_DOING}"
+_RUN = (
+    r"\b(?:i['’]ll|i will(?! not)|let me|let['’]s|i['’]m (?:going to|now)) (?:\w+ )?(?:run|execute|test|try|build|open|read|check|fix|edit|update|save|delete)"
+    r" (?:an?|the|this|that|your) (?:\w+ )?(?:example|sample|snippet|template)"
+)
+"""The example is a thing with which something is done."""
 _WEAK = (
     rf"\b(?:would (?:\w+ )?(?:have|be|look|{_DO}|never|not)\b|you['’]d\b|i['’]d (?:then |just |simply )?{_DO}\b|wouldn['’]t|(?:could|might) (?:have (?:\w+ )?|also )?{_DO}(?:ed|ing|t)?\b"
     rf"|(?:will not|won['’]t|cannot|can['’]t|can not|should (?:not|never)|shouldn['’]t|must not|do not|don['’]t|did not"
@@ -55,13 +77,15 @@ _MADE = rf"\b(?:i['’]ll|i will(?! not)|let me|i['’]m (?:going to|now)|i am (
 
 _OTHER_LANGUAGES = (
     r"\b(?:beispiel|z\. ?b\.|ejemplo|exemple|esempio|exemplo|voorbeeld|bijvoorbeeld|przykład|örnek|örneğin|например|к примеру"
-    r"|приме(?:р|ра|ры)|ví dụ|misalnya|contoh\w*)(?!\w)|例如|例子|比如|譬如|示例|范例|範例|例えば|たとえば|の例|예를 들|예시|उदाहरण"
+    r"|приме(?:р|ра|ры)|ví dụ|misalnya|contoh\w*|eksempel|exempel|esimerk\w*|példa\w*|például|například|příklad\w*|napríklad"
+    r"|exemplu|наприклад|приклад|παράδειγμα|παραδείγματος|לדוגמה|למשל)(?!\w)|ตัวอย่าง|مثال|例如|例子|比如|譬如|示例|范例|範例|例えば|たとえば|の例|예를 들|예시|उदाहरण"
     r"|على سبيل المثال"
     r"|\b(?:wie folgt|so aus|aussehen|folgende(?:rmaßen| form)|como (?:este|esto|sigue)|esta forma|(?:ressemble|comme (?:ceci|suit))"
     r"|come (?:segue|questo)|como segue|desta forma|выглядит так|следующим образом|в таком виде)(?!\w)"
     r"|如下|(?:这样|這樣)的|次のような|以下のような|다음과 같"
     r"|\bich (?:werde|würde|kann|darf)\b[^.]*\bnicht\b|\bno (?:voy a|puedo|debo|pienso)\b|\bne (?:vais|peux|dois) pas\b|\bnon (?:posso|devo|voglio)\b"
-    r"|\bnão (?:vou|posso|devo)\b|\bя не (?:буду|могу|стану)\b|(?:不会|不會|不能|不要)(?:执行|執行|调用|調用|运行|發送|发送)"
+    r"|\bnão (?:vou|posso|devo|\w+rei)\b|\bя не (?:буду|могу|стану|можу)\b|\bno \w+ré\b|\bnon \w+rò\b|\bje n[e'’] ?\w+rai pas\b"
+    r"|\bnie (?:mogę|będę|wykonam|uruchomię|wywołam|wyślę)\b|\bik (?:zal|ga|kan|mag|wil)\b[^.]*\bniet\b|(?<!\w)لن أ\w|(?:不会|不會|不能|不要)(?:执行|執行|调用|調用|运行|發送|发送)"
     r"|(?:実行|呼び出|送信|呼)\w*ません|(?:실행|호출)하지 않"
 )
 """The commonest of these in other languages."""
@@ -135,13 +159,21 @@ def last_sentence(text: str) -> str:
 def speaks_of_example(sentence: str, *, written_out: bool = False) -> bool:
     """Whether ``sentence`` says that the call behind it is not made; ``written_out`` as in the module's text."""
     sentence = sentence.lower()
-    if _cue(_STRONG).search(sentence) or _cue(_OTHER_LANGUAGES).search(sentence):
+    if _cue(_OTHER_LANGUAGES).search(sentence):
+        return True
+    given = _cue(_GIVEN).search(sentence)
+    if given is not None and not _cue(_CONCLUDED).search(sentence, given.end()):
+        return True
+    shown = None if _cue(_RUN).search(sentence) else _cue(_STRONG).search(sentence)
+    if shown is not None and not _cue(_GOES_ON).search(sentence, shown.end()):
         return True
     manner = _cue(_MANNER).search(sentence)
     if manner is not None and not _cue(_MADE).search(sentence, 0, manner.start()):
         return True
     weak = _cue(_WEAK).search(sentence)
-    if weak is not None and not _cue(_ANNOUNCED).search(sentence, weak.end()):
+    if weak is not None and not (
+        _cue(_ANNOUNCED).search(sentence, weak.end()) or _cue(_GOES_ON).search(sentence, weak.end())
+    ):
         return True
     return written_out and _presents(sentence)
 

@@ -37,11 +37,12 @@ class Words(Struct, frozen=True, eq=False):
 
 
 class Place(NamedTuple):
-    """Where a value stands: in which call, behind which key, and the values before it."""
+    """Where a value stands: in which call, behind which key, the values before it, and what ends that call."""
 
     call: str
     key: str
     values: dict[str, str]
+    ends: frozenset[str]
 
 
 def parameter_name(cur: Candidate, typed: dict[str, bool]) -> Need[str]:
@@ -94,7 +95,12 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
             inner += not ended
             cur.pos = at if ended else behind
         elif not nested.takes(found):
-            ended = yield from _ends_call(cur, words, found, wrapper_end)
+            around = found not in place.ends  # and not the call's own
+            ended = not (around and _within_line(cur, start, at)) and (
+                yield from _ends_call(cur, words, found, wrapper_end, around=around)
+            )
+            if ended and nested.seen and (yield from cur.at_end()):
+                ended = False  # the markup before may go on in what was cut off
             cur.pos = at if ended else behind
         if ended:
             text = cur.tape.slice(start, at)
@@ -108,19 +114,23 @@ def element_value(cur: Candidate, words: Words, place: Place, wrapper_end: str |
 class _Nested(Nested):
     """Calls inside of a value as well: any of their end tags may end them."""
 
-    __slots__ = ("calls", "words")
+    __slots__ = ("calls", "seen", "words")
 
     def __init__(self, words: Words) -> None:
         super().__init__()
         self.words = words
         self.calls = 0
+        self.seen = False
+        """The value holds markup of calls."""
 
     def takes(self, tag: str) -> bool:
         """Note ``tag``; whether it is part of the value."""
         if super().takes(tag):
+            self.seen = True
             return True
         if tag in self.words.heads.words:
             self.calls += 1
+            self.seen = True
             return True
         ends = self.calls > 0 and tag in self.words.ends.words
         self.calls -= ends
@@ -142,12 +152,14 @@ def _ends_value(cur: Candidate, start: int, at: int, goes: Literals) -> Need[boo
     return not ((yield from cur.at_end()) and _within_line(cur, start, at))
 
 
-def _ends_call(cur: Candidate, words: Words, found: str, wrapper_end: str | None) -> Need[bool]:
-    """Whether the end tag ``found``, which comes before the value's own, ends the call."""
+def _ends_call(
+    cur: Candidate, words: Words, found: str, wrapper_end: str | None, *, around: bool
+) -> Need[bool]:
+    """Whether the end tag ``found``, which comes before the value's own, ends the call or what is ``around`` it."""
     if not (yield from ends_call(cur, words.closes)):
         return False
     if not (yield from cur.at_end()):
-        return wrapper_end is None or found == wrapper_end or found in words.ends.words
+        return not around or wrapper_end is None or found == wrapper_end
     return found == wrapper_end if wrapper_end is not None else found in words.ends.words
 
 
@@ -162,7 +174,7 @@ def _next_parameter(cur: Candidate, words: Words, place: Place, start: int, at: 
     key = yield from parameter_name(cur, {})
     if tool is None or key not in cur.tools.parameters(tool) or key in place.values:
         return False
-    if cur.tape.slice(start, start + 1) == "\n":
+    if cur.tape.slice(start, start + 1) in ("\n", "\r"):
         behind = yield from cur.peek()
         if _within_line(cur, start, at) or behind not in ("\n", "\r"):
             return False
@@ -174,6 +186,6 @@ def _next_parameter(cur: Candidate, words: Words, place: Place, start: int, at: 
 
 def _within_line(cur: Candidate, start: int, at: int) -> bool:
     """Whether the tag at ``at`` stands within a line although the value began on a line of its own."""
-    if cur.tape.slice(start, start + 1) != "\n":
+    if cur.tape.slice(start, start + 1) not in ("\n", "\r"):
         return False
     return cur.tape.slice(max(start, at - _INDENT), at).rstrip(" \t")[-1:] != "\n"

@@ -54,6 +54,8 @@ _VALUES = (
 )
 _VALUE_ENDS = ("parameter", "param", "argument", "arg")
 _CALL_ENDS = ("function", "invoke", "tool_call", "tool", "function_call")
+_WRAPPING = ("tool_call", "tool", "function_call")
+"""Words of elements that are a call themselves or stand around one."""
 
 
 def _words(prefix: str) -> Words:
@@ -72,6 +74,14 @@ def _words(prefix: str) -> Words:
 _BY_PREFIX = {prefix: _words(prefix) for prefix in _PREFIXES}
 _BY_HEAD = {f"<{prefix}{word}": _BY_PREFIX[prefix] for prefix in _PREFIXES for word in _HEADS}
 ELEMENT_HEADS = Literals(_BY_HEAD)
+_OWN_ENDS = {
+    f"<{prefix}{word}": frozenset(
+        f"</{prefix}{end}>" for end in _CALL_ENDS if end not in _WRAPPING or word.startswith(_WRAPPING)
+    )
+    for prefix in _PREFIXES
+    for word in _HEADS
+}
+"""The end tags that can be those of the call itself and of nothing around it, by its head."""
 _WRONG_END = Literals(("<function>",))
 _JSON_BODY = Literals((*(f"</{p}{w}>" for p in _PREFIXES for w in _CALL_ENDS), *END_TAGS, *CHAT_TOKENS))
 
@@ -101,7 +111,9 @@ def element(cur: Candidate, head: str, start: int) -> Need[bool]:
     cur.pos = body
     values: dict[str, str] = {}
     typed: dict[str, bool] = {}
-    done = yield from _parameters(cur, words, name, values, typed, _wrapper_end(cur, start))
+    done = yield from _parameters(
+        cur, words, Place(name, "", values, _OWN_ENDS[head]), typed, _wrapper_end(cur, start)
+    )
     if not done and not (tool and all(key in values for key in cur.tools.parameters(tool)) and values):
         cur.missed(Missed("cut_off" if cur.pos >= cur.tape.end else "unreadable", name), start)
         return True
@@ -188,8 +200,7 @@ def _wrapper_end(cur: Candidate, start: int) -> str | None:
 def _parameters(
     cur: Candidate,
     words: Words,
-    name: str,
-    values: dict[str, str],
+    place: Place,
     typed: dict[str, bool],
     wrapper_end: str | None,
 ) -> Need[bool]:
@@ -208,10 +219,10 @@ def _parameters(
             return False
         text = yield from cdata(cur, words.closes)
         if text is None:
-            text = yield from element_value(cur, words, Place(name, key, values), wrapper_end)
+            text = yield from element_value(cur, words, place._replace(key=key), wrapper_end)
         if text is None:
             return False
-        values[key] = text
+        place.values[key] = text
 
 
 _OPENING_TAG = re.compile(r"<([^\s<>=\"/]+)[^<>]*>")

@@ -8,13 +8,12 @@ from collections.abc import Generator
 from forge.dialects.between_marks import object_between
 from forge.dialects.candidate import Candidate, Found, Missed
 from forge.dialects.cursor import Need
-from forge.dialects.literals import Literals
+from forge.dialects.literals import Literals, literals
 from forge.dialects.marks import CHAT_TOKENS
 from forge.dialects.notation import Notation, Opener, Where, anywhere
 from forge.dialects.units import AFTER_CALL, SEPARATORS, unit
 from forge.dialects.verbatim import stripped
 
-_FENCE = Literals(("```",))
 _TICKS = re.compile(r"`*")
 _INFO = re.compile(r"[^\n`]*")
 _PROMISE = ("tool_call", "tool_calls", "tool_code", "tool", "tools", "function_call", "function", "functions")
@@ -34,9 +33,9 @@ _MAYBE = (
     "js",
     "plain",
 )
-_END = Literals(("```", *CHAT_TOKENS))
-_TOKENS = Literals(CHAT_TOKENS)
-_CODE_END = Literals(("\n```",))
+_TOKENS = Literals((*CHAT_TOKENS, "</s>"))
+_LONGEST_FENCE = 16
+"""Further backticks of a fence are not counted."""
 _TOOL_NAME = Literals(("TOOL_NAME:", "Tool_name:", "tool_name:"))
 _BEGIN = Literals(("BEGIN_ARG:",))
 _END_ARG = Literals(("\nEND_ARG", "END_ARG"))
@@ -52,14 +51,15 @@ def _fence(cur: Candidate) -> Generator[None, None, bool]:
     if (yield from cur.peek()) == "`":
         return False
     inside = cur.pos
-    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE) and (yield from _promising(cur)):
+    fence = literals(ticks[:_LONGEST_FENCE])  # only as many backticks as opened it close it
+    if (info in _PROMISE or info in _MAYBE) and (yield from _promising(cur)):
         cur.hold = True
-        if (yield from _calls(cur, marked=info in _PROMISE, statements=info == "tool_code")):
+        if (yield from _calls(cur, fence, marked=info in _PROMISE, statements=info == "tool_code")):
             return True
         cur.forget()
     cur.pos = inside
     cur.show(inside)
-    if (yield from cur.pass_text(_CODE_END)) is not None:
+    if (yield from cur.pass_text(literals(f"\n{ticks[:_LONGEST_FENCE]}"))) is not None:
         yield from cur.run(_TICKS)
         cur.show(cur.pos)
     return True
@@ -75,9 +75,9 @@ def _plain_fence(text: str, at: int) -> int:
         return -1
     ticks, info, first = head.groups()
     info = info.strip().lower()
-    if len(ticks) == 3 and (info in _PROMISE or info in _MAYBE) and (first.isalpha() or first in _CALL_FIRST):
+    if (info in _PROMISE or info in _MAYBE) and (first.isalpha() or first in _CALL_FIRST):
         return -1
-    close = text.find("\n```", head.end(2))
+    close = text.find(f"\n{ticks[:_LONGEST_FENCE]}", head.end(2))
     if close < 0:
         return -1
     ticks_end = _TICKS.match(text, close + 1)
@@ -109,19 +109,19 @@ def _promising(cur: Candidate) -> Need[bool]:
     return first.isalpha() or (first != "" and first in _CALL_FIRST)
 
 
-def _calls(cur: Candidate, *, marked: bool, statements: bool = False) -> Need[bool]:
-    """Nothing but calls up to the closing fence (or the end of the reply); with ``statements``, as a program."""
+def _calls(cur: Candidate, fence: Literals, *, marked: bool, statements: bool = False) -> Need[bool]:
+    """Nothing but calls up to the closing ``fence`` (or the end of the reply); with ``statements``, as a program."""
     while True:
         yield from cur.run(AFTER_CALL if cur.anything else SEPARATORS)
         if (yield from cur.at_end()):
             return cur.anything
-        if (yield from cur.literal(_FENCE)) is not None:
+        if (yield from cur.literal(fence)) is not None:
             return cur.anything
         if cur.anything and (yield from cur.literal(_TOKENS)) is not None:
             continue
         if statements and (yield from _statement(cur)):
             continue
-        if not (yield from _one(cur, marked=marked)):
+        if not (yield from _one(cur, fence, marked=marked)):
             return False
 
 
@@ -145,10 +145,10 @@ _CLOSING_PAREN = Literals((")",))
 _EQUALS = Literals(("=", "=="))
 
 
-def _one(cur: Candidate, *, marked: bool) -> Need[bool]:
+def _one(cur: Candidate, fence: Literals, *, marked: bool) -> Need[bool]:
     start = cur.pos
     if (yield from cur.literal(_TOOL_NAME)) is not None:
-        return (yield from _block(cur, start))
+        return (yield from _block(cur, start, fence))
     from forge.dialects.registry import native
 
     openers, notations = native()
@@ -160,10 +160,10 @@ def _one(cur: Candidate, *, marked: bool) -> Need[bool]:
         if (taken or (yield from notations[word].read(cur))) and (cur.anything or before):
             return True
         cur.pos = start
-    return (yield from unit(cur, _END, marked=marked))
+    return (yield from unit(cur, fence | _TOKENS, marked=marked))
 
 
-def _block(cur: Candidate, start: int) -> Need[bool]:
+def _block(cur: Candidate, start: int, fence: Literals) -> Need[bool]:
     """Continue's block: TOOL_NAME and BEGIN_ARG lines."""
     name = (yield from cur.run(_LINE)).strip()
     tool = cur.tools.get(name)
@@ -179,11 +179,15 @@ def _block(cur: Candidate, start: int) -> Need[bool]:
             cur.missed(Missed("cut_off", name), start)
             return True
         values[key] = stripped(cur.tape.slice(begin, stop) + ("\n" if found[0] == "\n" else ""))
+    closed = (yield from cur.sees(fence)) is not None
+    if not closed:  # what begins a mark at the end of the reply belongs to the block
+        behind = cur.pos
+        yield from cur.run(_LINE)
+        if not (yield from cur.at_end()):
+            cur.pos = behind
     if tool is None:
         cur.missed(Missed("unknown_tool", name), start)
-    elif (yield from cur.sees(_FENCE)) is None and not (
-        values and all(k in values for k in cur.tools.parameters(tool))
-    ):
+    elif not closed and not (values and all(k in values for k in cur.tools.parameters(tool))):
         cur.missed(Missed("cut_off", name), start)
     else:
         cur.found(Found(tool, values, text_values=True), start)

@@ -37,6 +37,8 @@ WRAPPERS = (
     "tool",
     "call",
 )
+_WEAK_WRAPPERS = ("function", "command", "action", "tool", "call")
+"""Words that data has as well."""
 _ASIDE = frozenset(
     (
         *("id", "type", "tool_call_id", "call_id", "index", "tool_use_id", "status", "thought", "thoughts"),
@@ -127,6 +129,8 @@ class _Reader:
         for key in WRAPPERS:
             inner = value.get(key)
             if isinstance(inner, dict) and inner:
+                if key in _WEAK_WRAPPERS and not self.marked and value.keys() - {key} - _ASIDE:
+                    return False  # a record that has such a member
                 before = len(self.calls.found) + len(self.calls.missed)
                 self.take(inner, depth + 1)
                 return len(self.calls.found) + len(self.calls.missed) > before
@@ -189,13 +193,22 @@ class _Reader:
             return False
         if not all(v is None or isinstance(v, dict | str) or v == [] for v in value.values()):
             return False
-        if not self.marked and any(not isinstance(v, dict) for v in value.values()):
+        if not self.marked and not all(self._fits(tools[key], raw) for key, raw in value.items()):
             return False
         for key, raw in value.items():
             tool = tools[key]
             assert tool is not None
             self._add(value, tool, raw)
         return True
+
+    def _fits(self, tool: Tool | None, raw: object) -> bool:
+        """Whether ``raw`` looks like arguments of ``tool`` although nothing but its name says that they are."""
+        if tool is None or not isinstance(raw, dict):
+            return False
+        required = self.tools.required(tool)
+        return raw.keys() <= self.tools.parameters(tool).keys() or (
+            required != () and raw.keys() >= set(required)
+        )
 
     def _add(self, value: object, tool: Tool, raw: object) -> bool:
         whole = isinstance(raw, dict | list) or (isinstance(raw, str) and raw.lstrip()[:1] in ("{", "["))

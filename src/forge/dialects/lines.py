@@ -111,15 +111,15 @@ def _input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[Non
 
 def _plain_input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Need[None]:
     """The rest of the line (or the next line, if nothing stands on this one)."""
-    text = (yield from cur.run(_LINE)).strip()
-    if not text:
+    text, ended = yield from _line(cur)
+    if not text and not ended:
         yield from cur.space()
         if (yield from cur.sees(_NEXT_STEP)) is None:
-            text = (yield from cur.run(_LINE)).strip()
+            text, ended = yield from _line(cur)
     text = text.strip("`") if text[:1] == text[-1:] == "`" else text
     free = tool is not None and not cur.tools.parameters(tool) and text in _NOTHING
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
-    if (yield from cur.at_end()) and not quoted and not free:  # nothing shows that the line is whole
+    if (yield from cur.at_end()) and not (quoted or free or ended):  # nothing shows that the line is whole
         cur.missed(Missed("cut_off", name), start)
         return
     reading = read_json(text)
@@ -127,6 +127,18 @@ def _plain_input(cur: Candidate, tool: Tool | None, name: str, start: int) -> Ne
     _report(cur, tool, name, reading.value if decoded else text, start)
 
 
+def _line(cur: Candidate) -> Need[tuple[str, bool]]:
+    """The rest of the line, up to a token that ends the turn; whether there is one."""
+    start = cur.pos
+    text = yield from cur.run(_LINE)
+    token = _TURN_END.pattern.search(text)
+    if token is None:
+        return text.strip(), False
+    cur.pos = start + token.start()
+    return text[: token.start()].strip(), True
+
+
+_TURN_END = Literals((*CHAT_TOKENS, "</s>"))
 _CODE_TICKS = re.compile(r"`*")
 _NEXT_STEP = Literals(("Observation", "Thought:", "Final Answer"))
 _NOTHING = ("", "None", "none", "N/A", "null")
@@ -157,7 +169,7 @@ def _functionary(cur: Candidate) -> Generator[None, None, bool]:
     start = cur.pos
     cur.pos += 3
     name = yield from cur.name()
-    if (yield from cur.peek()) not in ("\n", "{"):
+    if (yield from cur.peek()) not in ("\n", "\r", "{"):
         return False
     if name == "all":
         cur.pos += 1

@@ -14,7 +14,9 @@ from forge.repair.tolerant import read_json
 _LONGEST_LITERAL = 100_000
 _PLAIN_ESCAPES = re.compile(r"(?:[^\\\x00]++|\\[\\'\"abfnrtvxuU\n])*+\Z")
 """Text with escapes that Python knows; of others it only warns, and the tolerant reader keeps their backslash."""
-_KEY = re.compile(r"\s*(?:([^\W\d][\w.-]*)|(['\"])([\w.-]+)\2)\s*(?:=(?!=)|:)\s*")
+_NAME = r"(?:[^\W\d]|\\_)(?:[\w.-]|\\_)*"
+"""A keyword, perhaps with its underscores escaped as Markdown does."""
+_KEY = re.compile(rf"\s*(?:({_NAME})|(['\"])([\w.-]+)\2)\s*(?:=(?!=)|:)\s*")
 _STRING = re.compile(r"[rRbBuUfF]{0,2}('''|\"\"\"|['\"])")
 _SCALAR = re.compile(r"[^,()\[\]{}'\"=]+")
 _GAP = re.compile(r"[\s,;]*")
@@ -30,7 +32,7 @@ _WORDS = {
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _OPERATOR = re.compile(r"\s[-+*/%|&]\s")
 _NEXT = re.compile(
-    r"\s*(?:,\s*(?:(?:[^\W\d][\w.-]*|['\"][\w.-]+['\"])\s*[=:]|[)\]}'\"{\[\d]|\Z|\*\*)|[)\]}]|\Z)"
+    rf"\s*(?:,\s*(?:(?:{_NAME}|['\"][\w.-]+['\"])\s*[=:]|[)\]}}'\"{{\[\d]|\Z|\*\*)|[)\]}}]|\Z)"
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {
@@ -88,7 +90,7 @@ class _Reader:
             if self.pos <= before:
                 return None
             if key:
-                named[key.group(1) or key.group(3)] = value
+                named[(key.group(1) or key.group(3)).replace("\\_", "_")] = value
             elif unpacked and isinstance(value, dict):
                 named.update(value)
             else:

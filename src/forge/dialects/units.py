@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from forge.dialects.candidate import Candidate, Found, Missed
-from forge.dialects.cursor import Need
+from forge.dialects.cursor import BLANKS, Need
 from forge.dialects.elements import ELEMENT_HEADS, element, named_element
 from forge.dialects.gemma import GEMMA_CALL, gemma_call
 from forge.dialects.json_arguments import arguments, begins_arguments
@@ -57,6 +57,8 @@ def report(cur: Candidate, value: JsonUnit, start: int, *, marked: bool) -> bool
             calls.odd += 1
         else:
             calls.found.append(found)
+    if calls.odd and not marked and isinstance(value.value, list):
+        return False  # a list that also holds what is no call is data
     for found in calls.found:
         cur.found(found, start)
     for miss in calls.missed:
@@ -127,7 +129,10 @@ def _named(cur: Candidate, start: int, marks: Literals) -> Need[bool]:
     tool = cur.tools.get(name)
     if (yield from cur.sees(PAIR_KEYS)) is not None:
         return (yield from pairs(cur, name, start, marks))
+    blanks = yield from cur.run(BLANKS)
     glue = yield from cur.literal(_GLUE)
+    if glue is None:
+        cur.pos -= len(blanks)
     if glue == "[CALL_ID]":
         yield from cur.name()
         glue = yield from cur.literal(_GLUE)

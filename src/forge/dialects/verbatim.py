@@ -87,9 +87,19 @@ def goes_on(cur: Cursor, followers: Literals) -> Need[bool]:
 
 
 def ends_call(cur: Cursor, closers: Literals) -> Need[bool]:
-    """Whether the end tag that was just taken is the call's; not if the value's own end tag comes right behind."""
+    """Whether the end tag that was just taken is the call's.
+
+    Not if the value's own end tag comes right behind, nor if a wrapper is opened there that holds no call.
+    """
     yield from cur.space()
-    return (yield from cur.peek()) in ("", "<") and (yield from cur.sees(closers)) is None
+    if (yield from cur.peek()) not in ("", "<") or (yield from cur.sees(closers)) is not None:
+        return False
+    if (yield from cur.literal(WRAPPERS)) is None:
+        return True
+    yield from cur.space()
+    if (yield from cur.peek()) in ("", "{", "[", "<"):
+        return True
+    return cur.tools.get((yield from cur.name())) is not None
 
 
 def cdata(cur: Cursor, closers: Literals) -> Need[str | None]:

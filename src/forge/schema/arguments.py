@@ -85,8 +85,8 @@ def read_arguments(
             value = _with_written_numbers(reading, compiled)
     if not text_values:
         value = _unwrap(value, tool, compiled, fixes)
-    if not isinstance(value, dict) and isinstance(value, Mapping):
-        value = dict(value)
+    if isinstance(value, Mapping):
+        value = _unescaped_names(value, compiled, fixes)
     if not isinstance(value, dict):
         found = type_name(value)
         problem = Problem(
@@ -114,6 +114,21 @@ def read_arguments(
         fixes=tuple(fixes),
         problems=compiled.problems(value),
     )
+
+
+def _unescaped_names(value: Mapping[Any, Any], compiled: CompiledSchema, fixes: list[Fix]) -> dict[Any, Any]:
+    """``value`` with the names whose underscores are escaped, as Markdown does, written as they are declared."""
+    if not any("\\" in key for key in value if isinstance(key, str)):
+        return value if isinstance(value, dict) else dict(value)
+    declared, named = compiled.top_level_names, {}
+    for key, item in value.items():
+        plain = key.replace("\\_", "_") if isinstance(key, str) and key not in declared else key
+        if plain != key and plain in declared and plain not in value:
+            fixes.append(Fix(code="escaped_name", before=key, after=plain))
+            named[plain] = item
+        else:
+            named[key] = item
+    return named
 
 
 def _plain_text(value: dict[Any, Any], compiled: CompiledSchema) -> bool:
