@@ -28,6 +28,12 @@ def test_nothing_inside_of_data_is_a_call(text):
         assert reply.text == text[:size]
 
 
+@pytest.mark.parametrize("key", ["thinking", "rationale", "reasoning"])
+def test_a_call_may_begin_with_why_it_is_made(key):
+    reply = parse_tool_calls(f'{{"{key}": "why", "tool": "shell", "args": {{"cmd": "ls"}}}}', TOOLS)
+    assert [call.args for call in reply.calls] == [{"cmd": "ls"}]
+
+
 def test_data_is_shown_as_it_comes():
     scanner = ReplyScanner(TOOLS)
     shown = [

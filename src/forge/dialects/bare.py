@@ -96,7 +96,9 @@ def _key_fits(cur: Candidate) -> Need[bool]:
     return key in _FIRST_KEYS or cur.tools.get(key) is not None
 
 
-_FIRST_KEYS = CALL_KEYS.union(LISTS, WRAPPERS, ("thought", "reasoning", "explanation"))
+_FIRST_KEYS = CALL_KEYS.union(
+    LISTS, WRAPPERS, ("thought", "thinking", "reasoning", "rationale", "analysis", "explanation")
+)
 
 
 def _begins_json(cur: Candidate) -> Need[bool]:

@@ -42,7 +42,7 @@ _WEAK_WRAPPERS = ("function", "command", "action", "tool", "call")
 _ASIDE = frozenset(
     (
         *("id", "type", "tool_call_id", "call_id", "index", "tool_use_id", "status", "thought", "thoughts"),
-        *("reasoning", "role", "content", "explanation", "reason"),
+        *("reasoning", "role", "content", "explanation", "reason", "thinking", "rationale", "analysis"),
     )
 )
 _SCHEMA_KEYS = frozenset(
