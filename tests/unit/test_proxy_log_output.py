@@ -1,3 +1,4 @@
+import asyncio
 import io
 import json
 import logging
@@ -85,3 +86,75 @@ def test_levels(restored, level, shown):
     logging.getLogger("forge.clients.x").debug("other debug")
     logging.getLogger("aiohttp").info("foreign")
     assert [json.loads(line)["message"] for line in out.getvalue().splitlines()] == shown
+
+
+class Written(io.StringIO):
+    """Counts what is written, piece by piece."""
+
+    def __init__(self, fault=None):
+        super().__init__()
+        self.pieces = []
+        self.fault = fault
+        self.tried = asyncio.Event()
+
+    def write(self, text):
+        self.tried.set()
+        if self.fault is not None:
+            raise self.fault
+        self.pieces.append(text)
+        return super().write(text)
+
+    @property
+    def words(self):
+        return [line.rpartition(" ")[2] for line in self.getvalue().splitlines()]
+
+
+@pytest.mark.anyio
+async def test_lines_that_come_while_requests_are_served_are_written_together(restored):
+    out = Written()
+    set_up_logging("text", "info", (), out)
+    log = logging.getLogger("forge.proxy")
+    log.info("one")
+    log.info("two")
+    assert out.pieces == []
+    await out.tried.wait()
+    assert out.words == ["one", "two"]
+    assert len(out.pieces) == 1
+
+
+@pytest.mark.anyio
+async def test_a_warning_is_written_at_once_and_in_its_place(restored):
+    out = Written()
+    set_up_logging("text", "info", (), out)
+    log = logging.getLogger("forge.proxy")
+    log.info("one")
+    log.warning("two")
+    assert out.words == ["one", "two"]
+
+
+def test_what_waits_when_its_loop_ends_is_written_by_the_next_line_or_when_logging_ends(restored):
+    out = Written()
+    set_up_logging("text", "info", (), out)
+    log = logging.getLogger("forge.proxy")
+
+    async def say(word):
+        log.info(word)
+
+    asyncio.run(say("one"))
+    logging.getLogger().handlers[-1].flush()
+    assert out.words == ["one"]
+    asyncio.run(say("two"))
+    log.info("three")
+    assert out.words == ["one", "two", "three"]
+
+
+@pytest.mark.anyio
+async def test_a_log_that_cannot_be_written_stops_nobody(restored, capsys):
+    out = Written(BrokenPipeError("gone"))
+    set_up_logging("text", "info", (), out)
+    log = logging.getLogger("forge.proxy")
+    log.info("one")
+    await out.tried.wait()
+    assert "gone" in capsys.readouterr().err
+    log.warning("two")
+    assert "gone" in capsys.readouterr().err

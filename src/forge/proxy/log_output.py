@@ -1,17 +1,20 @@
 """How the command's log is written: lines for people, or one JSON object a line.
 
 Nothing that a client or a backend sent can forge a line: control characters are escaped. The configured keys are
-replaced wherever they turn up.
+replaced wherever they turn up. Lines below a warning that come while requests are served are written a moment later,
+together: a system call for each would cost a request more than its line does.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -20,6 +23,58 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TALKATIVE: Final = ("forge.proxy", "forge.serving", "forge.clients.model_client")
 """What is served, how far a model is loaded, what a backend can do; of everything else only warnings are wanted."""
+
+
+_WRITE_AFTER: Final = 0.05
+"""Seconds that a line may wait for others."""
+
+
+class _Together(logging.StreamHandler[TextIO]):
+    """Writes at once from a warning on, and wherever no event loop runs; else what came in a moment together.
+
+    ``logging`` flushes its handlers when the interpreter ends.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+        self._waiting_in: asyncio.AbstractEventLoop | None = None
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Take one entry. There are no filters here, and appending to a list needs no lock."""
+        try:
+            self._lines.append(self.format(record))
+            if record.levelno >= logging.WARNING or not self._soon(record):
+                self.flush()
+        except Exception:  # noqa: BLE001 - as every handler: what cannot be written is told by logging, and stops nobody
+            self.handleError(record)
+        return True
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self.lock or nullcontext():
+            lines, self._lines = self._lines, []
+            if lines:
+                self.stream.write("\n".join((*lines, "")))
+        super().flush()
+
+    def _soon(self, record: logging.LogRecord) -> bool:
+        """Whether the lines will be written by the loop that runs here."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        if self._waiting_in is not loop:
+            self._waiting_in = loop
+            loop.call_later(_WRITE_AFTER, self._write, record)
+        return True
+
+    def _write(self, record: logging.LogRecord) -> None:
+        self._waiting_in = None
+        try:
+            self.flush()
+        except Exception:  # noqa: BLE001 - as above
+            self.handleError(record)
 
 
 class _Safe(logging.Formatter):
@@ -99,7 +154,7 @@ def set_up_logging(style: str, level: str, secrets: Iterable[str] = (), stream: 
     # A shorter one would turn up in every other word.
     long_enough = [secret for secret in secrets if len(secret) >= 4]
     known = sorted({text for secret in long_enough for text in _spellings(secret)}, key=len, reverse=True)
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = _Together(stream or sys.stderr)
     handler.setFormatter(JsonFormatter(known) if style == "json" else TextFormatter(known))
     number = logging.getLevelNamesMapping()[level.upper()]
     root = logging.getLogger()

@@ -7,6 +7,7 @@ server is lost; its end means that the parent is gone. ``ready`` on standard out
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -39,6 +40,7 @@ async def _obey(reader: asyncio.StreamReader, runtime: Runtime, told: asyncio.Ev
             runtime.lose(msgspec.json.decode(line.removeprefix(LOST), type=str))
     runtime.force()
     await asyncio.sleep(_LAST_SECONDS)
+    logging.shutdown()
     os._exit(1)  # whatever it was that did not end: nobody is left to end it later
 
 
