@@ -27,7 +27,7 @@ async def every_way(request, scripts, client_of):
             client, deltas, failure = client_of(server), [], None
             try:
                 if way == "deliver":
-                    await client.deliver(request, deltas.append)
+                    await client.deliver(request, deltas.extend)
                 elif way == "batches":
                     async for batch in client.batches(request):
                         deltas += batch
@@ -73,7 +73,7 @@ async def test_a_server_that_nobody_runs():
     client = OpenAICompatClient("m", "http://127.0.0.1:9/v1", max_retries=0)
 
     with pytest.raises(BackendUnreachableError):
-        await client.deliver(ASK, [].append)
+        await client.deliver(ASK, [].extend)
     await client.aclose()
 
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from forge.core.events import Delta
 
-Take: TypeAlias = Callable[[Delta], object]
-"""Whoever wants an answer's deltas, one by one."""
+Take: TypeAlias = Callable[[list[Delta]], object]
+"""Whoever wants an answer's deltas, in one list what arrived together."""
 
 
 class Attempt(ABC):
@@ -34,8 +34,7 @@ class Attempt(ABC):
         """
         async with aclosing(self.batches()) as batches:
             async for batch in batches:
-                for delta in batch:
-                    take(delta)
+                take(batch)
 
 
 class Batches(Attempt):

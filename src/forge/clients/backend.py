@@ -60,16 +60,15 @@ class Backend(ABC):
     ) -> None:
         """Run one model turn of which nobody sees anything before its end, and hand its deltas to ``take``.
 
-        The same as iterating over :meth:`exchange`. A backend may override it with something cheaper.
+        The same as iterating over :meth:`batches`. A backend may override it with something cheaper.
 
         Raises:
             As :meth:`exchange`; what came before an error was taken then.
         """
-        async with aclosing(
-            cast("AsyncGenerator[Delta, None]", self.exchange(request, headers=headers))
-        ) as deltas:
-            async for delta in deltas:
-                take(delta)
+        exchange = cast("AsyncGenerator[list[Delta], None]", self.batches(request, headers=headers))
+        async with aclosing(exchange) as batches:
+            async for batch in batches:
+                take(batch)
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -73,11 +73,9 @@ class EventExchange(Attempt):
         async with self.transport.open("POST", self.url, headers=self.headers, body=self.body) as incoming:
             if await self._streams(incoming):
                 async for batch in self._events(incoming):
-                    for delta in batch:
-                        take(delta)
+                    take(batch)
             else:
-                for delta in self.answers.whole(await incoming.read()):
-                    take(delta)
+                take(self.answers.whole(await incoming.read()))
 
     async def _streams(self, incoming: Incoming) -> bool:
         """By the content type, and by what was asked where that says nothing; an error status is raised."""

@@ -137,9 +137,9 @@ class ModelClient(Backend):
         sent = call_headers(self._headers, headers, self._base)
         call = _Call(request)
 
-        def note(delta: Delta) -> None:
-            call.answered = True
-            take(delta)
+        def note(batch: list[Delta]) -> None:
+            call.answered = call.answered or bool(batch)
+            take(batch)
 
         while True:
             call.generation = await self._arrive()
@@ -150,8 +150,7 @@ class ModelClient(Backend):
                 hidden = await self._after(call, error)
                 if hidden is None:
                     continue
-                for delta in hidden:
-                    take(delta)
+                take(hidden)
             return
 
     async def _after(self, call: _Call, error: BackendError | BackendUnreachableError) -> list[Delta] | None:

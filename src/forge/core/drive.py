@@ -96,7 +96,7 @@ async def drive_whole(
             return shown
         attempt = _Attempt(turn)
         try:
-            await backend.deliver(send.request, attempt.take, headers=headers)
+            await backend.deliver(send.request, attempt.take_batch, headers=headers)
             if not attempt.finished:
                 raise _unfinished()
         except ForgeError as error:
@@ -119,6 +119,11 @@ class _Attempt:
         if not self.finished:
             self.outputs += self._turn.feed(delta)
             self.finished = isinstance(delta, Finish)
+
+    def take_batch(self, deltas: list[Delta]) -> None:
+        if not self.finished:
+            self.outputs += self._turn.take(deltas)
+            self.finished = any(isinstance(delta, Finish) for delta in deltas)
 
     def taken(self) -> list[Visible]:
         """The outputs so far, which are given out. Before the end of an answer nothing makes the turn send again."""

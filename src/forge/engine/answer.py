@@ -137,6 +137,19 @@ class Answer:
         return call
 
     @property
+    def begun(self) -> bool:
+        """Whether any delta was taken."""
+        return bool(
+            self.started
+            or self.usage
+            or self.finish
+            or self.raw_text
+            or self._native
+            or self.thinks
+            or self.has_blocks
+        )
+
+    @property
     def text(self) -> str:
         """The visible text, rejected candidates included."""
         return "".join(s.text for s in self.segments if isinstance(s, TextSegment | RejectedSegment))

@@ -19,6 +19,7 @@ from forge.engine.workflow_rules import WorkflowRules
 from forge.prompts.nudges import early_nudge, loop_nudge
 
 if TYPE_CHECKING:
+    from forge.core.events import CallReady
     from forge.engine.judge import CheckedCall
 
 
@@ -80,6 +81,10 @@ class Course:
             _repeated(call, again, level) for call, again in zip(calls, repeats, strict=True) if again
         )
 
+    def is_free(self, calls: Sequence[CallReady]) -> bool:
+        """Whether ``judged`` would find nothing, as far as can be told at a glance."""
+        return not self.has_rules and not (self._loop_limit and all(map(self._was_just_made, calls)))
+
     def _early(self, call: CheckedCall, level: int) -> CheckedCall:
         early = self._rules.block(self._done, call.name, decoded_arguments(call.arguments))
         if early is None:
@@ -87,7 +92,7 @@ class Course:
         text = early_nudge(early.kind, call.name, early.missing, level)
         return msgspec.structs.replace(call, fault=early.kind, correction=text)
 
-    def _was_just_made(self, call: CheckedCall) -> bool:
+    def _was_just_made(self, call: CheckedCall | CallReady) -> bool:
         """Whether the same call is among the last ones; else nothing goes round in circles."""
         seen = 0
         for message in reversed(self._messages):

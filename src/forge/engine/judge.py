@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from forge.core.events import CallReady
 from forge.core.ledger import Fix, Problem
 from forge.engine.answer import Answer, WrittenCall
 from forge.engine.call_check import gravest, judge_finding
@@ -63,6 +64,16 @@ class CheckedCall(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     fault: str | None = None
     correction: str = ""
+
+    def ready(self, call_id: str) -> CallReady:
+        """The call as it is given out, under ``call_id``."""
+        return CallReady(
+            id=call_id,
+            name=self.name,
+            arguments=self.arguments,
+            notation=self.notation,
+            fixes=self.fixes,
+        )
 
 
 class Verdict(Struct, frozen=True, kw_only=True):

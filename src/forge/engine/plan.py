@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from forge.core.capabilities import Capabilities
-from forge.core.request import Request, Tool
+from forge.core.events import CallReady
+from forge.core.request import ChatMessage, Constraint, Request, Tool
 from forge.dialects.reply import TextSegment
 from forge.engine import wording
 from forge.engine.answer import Answer
@@ -106,6 +109,24 @@ class Plan:
             single_call=self._single,
             examples=not self.can_constrain,
         )
+
+    def has_place_for(self, calls: Sequence[CallReady]) -> bool:
+        """Whether calls that are right by themselves may be made here and now, for all that can be said at once."""
+        if self._single and len(calls) > 1:
+            return False
+        if self._forced and any(call.name != self._forced for call in calls):
+            return False
+        return self._course is None or self._course.is_free(calls)
+
+    def request_of(
+        self, appended: tuple[ChatMessage, ...], *, constrained: bool, text_bound: int | None
+    ) -> Request:
+        """The request of one attempt, with what Forge ``appended`` to the conversation."""
+        request = self.request
+        if not appended and not constrained and request.constraint is None:
+            return request
+        constraint = Constraint(tools=self.callable_tools, longest_text=text_bound) if constrained else None
+        return msgspec.structs.replace(request, messages=request.messages + appended, constraint=constraint)
 
     def forbidden(self, answer: Answer) -> Verdict:
         """The verdict on calls where none may be made."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from forge.core.events import Attempt, Usage
+from forge.core.events import Attempt, Finished, Started, Usage
+from forge.core.request import Protocol
 from forge.engine.answer import Answer
 from forge.engine.judge import CheckedCall
 from forge.engine.usage import add_usage
@@ -23,6 +24,21 @@ class Records:
     def attempts(self) -> tuple[Attempt, ...]:
         """The records."""
         return tuple(self._attempts)
+
+    def finished(
+        self, answer: Answer, reason: str, *, started: Started | None, untouched: bool = False
+    ) -> Finished:
+        """The end of the turn, with ``answer`` as the one that counts; ``untouched``: it may pass as it came."""
+        finish = answer.finish
+        return Finished(
+            reason=reason,
+            usage=self.usage,
+            attempts=self.attempts,
+            started=started,
+            extra=finish.extra if finish else {},
+            body=finish.body if finish and untouched else None,
+            protocol=finish.protocol if finish else Protocol.OPENAI,
+        )
 
     def add(
         self, answer: Answer, verdict: str, *, detail: str = "", calls: tuple[CheckedCall, ...] = ()

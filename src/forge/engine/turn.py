@@ -9,10 +9,8 @@ which starts the next attempt. ``Finished`` is always the last output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-
-import msgspec
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import (
@@ -31,7 +29,7 @@ from forge.core.events import (
     TextDelta,
     Usage,
 )
-from forge.core.request import ChatMessage, Constraint, Protocol, Request
+from forge.core.request import ChatMessage, Request
 from forge.dialects.reply import ReasoningSegment, RejectedSegment, Segment, TextSegment
 from forge.engine.answer import Answer
 from forge.engine.correction import call_ids, correction_messages
@@ -42,6 +40,7 @@ from forge.engine.policy import Policy
 from forge.engine.records import Records
 from forge.engine.release import Release
 from forge.engine.respond import RESPOND_TOOL_NAME, respond_message
+from forge.engine.sound_answer import SoundAnswer, sound_answer
 from forge.errors import ForgeError, MalformedOutputError, ProtocolMisuseError
 
 
@@ -95,6 +94,27 @@ class Turn:
         if self._answer is not None:
             raise ProtocolMisuseError("the turn was started before")
         return [self._send(constrained=self._plan.constrain_first)]
+
+    def take(self, deltas: Sequence[Delta]) -> list[Output]:
+        """All deltas of an answer that came at once: as :meth:`feed` for each of them, up to its end.
+
+        Raises:
+            ProtocolMisuseError: as :meth:`feed`.
+        """
+        answer = self._answer
+        if answer is not None and not answer.begun and self._plan.guards and not (self._records or self.done):
+            try:
+                sound = sound_answer(deltas, self._plan)
+            except Exception:  # noqa: BLE001 -- a fault of ours: it shows, and costs nothing, where answers are judged
+                sound = None
+            if sound is not None:
+                return self._accept_sound(answer, sound)
+        outputs: list[Output] = []
+        for delta in deltas:
+            outputs += self.feed(delta)
+            if isinstance(delta, Finish):
+                break
+        return outputs
 
     def feed(self, delta: Delta) -> list[Output]:
         """Take the next delta of the running attempt; return what follows from it.
@@ -230,6 +250,13 @@ class Turn:
 
     # -- verdicts -----------------------------------------------------------------------------------------
 
+    def _accept_sound(self, answer: Answer, sound: SoundAnswer) -> list[Output]:
+        self._started = answer.started = sound.started
+        answer.usage, answer.finish = sound.usage, sound.finish
+        self._records.add(answer, "accepted")
+        untouched = not self._plan.respond_injected
+        return [*sound.calls, self._finished(answer, "tool_calls", untouched=untouched)]
+
     def _accept(self, answer: Answer, verdict: Verdict) -> list[Output]:
         if self._records and answer.shows_nothing and not verdict.calls:
             # Cut off before it said anything: an earlier attempt is more than that.
@@ -345,23 +372,8 @@ class Turn:
         self._answer = Answer(plan.offer, scan=plan.scans, constrained=constrained, longest_text=text_bound)
         self._first = self._first or self._answer
         self._release.begin()
-        request = msgspec.structs.replace(
-            plan.request,
-            messages=plan.request.messages + self._appended,
-            constraint=Constraint(tools=plan.callable_tools, longest_text=text_bound)
-            if constrained
-            else None,
-        )
+        request = plan.request_of(self._appended, constrained=constrained, text_bound=text_bound)
         return Send(request=request, attempt=len(self._records) + 1)
-
-    def _ready(self, call: CheckedCall) -> CallReady:
-        return CallReady(
-            id=call.id or self._new_id(),
-            name=call.name,
-            arguments=call.arguments,
-            notation=call.notation,
-            fixes=call.fixes,
-        )
 
     def _given_out(self, calls: tuple[CheckedCall, ...]) -> list[Output]:
         outputs: list[Output] = []
@@ -371,7 +383,7 @@ class Turn:
                 message = respond_message(call.arguments)
                 outputs += self._release.rest_of_message(message, beside_calls=beside_calls)
             else:
-                outputs.append(self._ready(call))
+                outputs.append(call.ready(call.id or self._new_id()))
         return outputs
 
     def _answers_by_respond(self, call: CheckedCall) -> bool:
@@ -379,16 +391,7 @@ class Turn:
 
     def _finished(self, answer: Answer, reason: str, *, untouched: bool = False) -> Finished:
         self.done = True
-        finish = answer.finish
-        return Finished(
-            reason=reason,
-            usage=self._records.usage,
-            attempts=self._records.attempts,
-            started=self._started,
-            extra=finish.extra if finish else {},
-            body=finish.body if finish and untouched else None,
-            protocol=finish.protocol if finish else Protocol.OPENAI,
-        )
+        return self._records.finished(answer, reason, started=self._started, untouched=untouched)
 
 
 def _counting_ids() -> Callable[[], str]:

@@ -99,8 +99,7 @@ def read_arguments(
         return CheckedArguments(
             value=value, is_object=False, complete=True, fixes=tuple(fixes), problems=(problem,)
         )
-    if not text_values and compiled.accepts(value) and not (compiled.wants_integers and _holds_floats(value)):
-        # What fits as it stands is not re-typed, but for 2.0 where an integer is wanted: it fits, and is no int.
+    if not text_values and _fits(value, compiled):
         return CheckedArguments(value=value, is_object=True, complete=True, fixes=tuple(fixes))
     if not (text_values and _plain_text(value, compiled)):
         typed, coerced = coerce(value, compiled.schema, text_values=text_values)
@@ -129,6 +128,24 @@ def _unescaped_names(value: Mapping[Any, Any], compiled: CompiledSchema, fixes: 
         else:
             named[key] = item
     return named
+
+
+def fit_as_written(text: str, compiled: CompiledSchema) -> bool:
+    """Whether ``text`` is one object that :func:`read_arguments` would leave as it is and find nothing wrong with."""
+    whole = read_valid(text, 0)
+    if whole is None or whole[1] != len(text):
+        return False
+    value = whole[0]
+    if not isinstance(value, dict) or not _WRAPPER_NAMES.isdisjoint(value):
+        return False
+    if "\\\\" in text and any("\\" in name for name in value):
+        return False  # a name may be escaped
+    return _fits(value, compiled)
+
+
+def _fits(value: dict[Any, Any], compiled: CompiledSchema) -> bool:
+    """Whether arguments need no other types. 2.0 fits where an integer is wanted, and is no int."""
+    return compiled.accepts(value) and not (compiled.wants_integers and _holds_floats(value))
 
 
 def _plain_text(value: dict[Any, Any], compiled: CompiledSchema) -> bool:
