@@ -1,16 +1,16 @@
-"""Keys by identity."""
+"""What is kept by identity."""
 
 from __future__ import annotations
 
 import pytest
 
-from forge.core.same_objects import SameObjects
+from forge.core.same_objects import OfSameObjects
 
 A, B = [1], [1]
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "same"),
+    ("first", "second", "same"),
     [
         pytest.param((A, B), (A, B), True, id="the-same-objects-in-other-tuples"),
         pytest.param((A,), (B,), False, id="equal-objects-are-others"),
@@ -19,18 +19,23 @@ A, B = [1], [1]
         pytest.param((), (), True, id="none"),
     ],
 )
-def test_keys_are_equal_for_the_very_same_objects(
-    left: tuple[list[int], ...], right: tuple[list[int], ...], same: bool
+def test_made_once_of_the_very_same_objects(
+    first: tuple[list[int], ...], second: tuple[list[int], ...], same: bool
 ) -> None:
-    assert (SameObjects(left) == SameObjects(right)) is same
-    assert len({SameObjects(left), SameObjects(right)}) == (1 if same else 2)
+    made_of = OfSameObjects[list[int], list[object]](list, size=4)
+    assert (made_of(first) is made_of(second)) is same
+    assert made_of(second) == list(second)
 
 
-def test_a_key_holds_its_objects_so_that_no_identity_is_given_anew() -> None:
-    key = SameObjects(([2],))
-    assert key != SameObjects(([2],))
-    assert key.objects == ([2],)
+def test_objects_are_held_so_that_no_identity_is_given_anew() -> None:
+    sums = OfSameObjects[list[int], int](lambda lists: sum(map(sum, lists)), size=1000)
+    assert [sums(([number],)) for number in range(100)] == list(range(100))
 
 
-def test_a_key_is_no_tuple() -> None:
-    assert SameObjects((A,)) != (A,)
+def test_the_oldest_goes_first() -> None:
+    made: list[tuple[list[int], ...]] = []
+    count = OfSameObjects[list[int], None](made.append, size=2)
+    three = [([1],), ([2],), ([3],)]
+    for objects in (*three, three[2], three[1], three[0]):
+        count(objects)
+    assert made == [*three, three[0]]

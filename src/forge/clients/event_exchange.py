@@ -62,7 +62,9 @@ class EventExchange(Attempt):
     async def batches(self) -> AsyncGenerator[list[Delta], None]:
         """See :meth:`Attempt.batches`."""
         async with self.transport.open("POST", self.url, headers=self.headers, body=self.body) as incoming:
-            if await self._streams(incoming):
+            if incoming.status >= 400:
+                raise await incoming.error()
+            if self._streams(incoming):
                 async for batch in self._events(incoming):
                     yield batch
             else:
@@ -70,17 +72,20 @@ class EventExchange(Attempt):
 
     async def deliver(self, take: Take) -> None:
         """See :meth:`Attempt.deliver`; an answer that is one document costs no generator."""
-        async with self.transport.open("POST", self.url, headers=self.headers, body=self.body) as incoming:
-            if await self._streams(incoming):
+        incoming = await self.transport.answer("POST", self.url, self.headers, self.body)
+        try:
+            if incoming.status >= 400:
+                raise await incoming.error()
+            if self._streams(incoming):
                 async for batch in self._events(incoming):
                     take(batch)
             else:
                 take(self.answers.whole(await incoming.read()))
+        finally:
+            incoming.close()
 
-    async def _streams(self, incoming: Incoming) -> bool:
-        """By the content type, and by what was asked where that says nothing; an error status is raised."""
-        if incoming.status >= 400:
-            raise await incoming.error()
+    def _streams(self, incoming: Incoming) -> bool:
+        """By the content type, and by what was asked where that says nothing."""
         if incoming.content_type == "text/event-stream":
             return True
         return self.stream and incoming.content_type not in ("application/json", "text/html")

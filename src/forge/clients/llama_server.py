@@ -38,6 +38,16 @@ class LlamaServer:
         """Whether ``/props`` was answered as llama-server answers it."""
         return self._props is not None
 
+    @property
+    def asked(self) -> bool:
+        """Whether ``known`` is what the server said, be it that it has nothing to show."""
+        return self._asked
+
+    @property
+    def known(self) -> Props | None:
+        """Its properties as far as they were asked for."""
+        return self._props
+
     async def props(self, headers: Mapping[str, str]) -> Props | None:
         """The server's properties, None where it has none to show.
 

@@ -92,6 +92,8 @@ class LlamafileClient(ModelClient):
             "chat_template_kwargs": chat_template_kwargs,
         }
         self.sampling = chosen_sampling(self.sampling_key, given, recommended=recommended_sampling)
+        self._fields_before: dict[str, Any] = {}
+        self._encoded_before: dict[str, bytes] = {}
         self._chat_url = join(base, "/chat/completions")
         self._server = LlamaServer(self._transport, self._base)
 
@@ -112,6 +114,10 @@ class LlamafileClient(ModelClient):
         """What ``/props`` says; a server without it counts as one with native tools."""
         return capabilities_of(await self._server.props(headers), native=self.mode == "native")
 
+    def _able_at_once(self) -> Capabilities | None:
+        server = self._server
+        return capabilities_of(server.known, native=self.mode == "native") if server.asked else None
+
     @property
     def _slot(self) -> int:
         return self.id_slot or 0
@@ -121,7 +127,7 @@ class LlamafileClient(ModelClient):
         messages = as_demanded(wire.messages, able)
         if messages is not wire.messages:
             wire = msgspec.structs.replace(wire, messages=messages)
-        tail = await self._constraint_fields(request, headers)
+        tail = await self._constraint_fields(request, headers) if request.constraint is not None else {}
         body = encode_request(wire, defaults=self._defaults(), tail=tail)
         return EventExchange(
             transport=self._transport,
@@ -146,11 +152,13 @@ class LlamafileClient(ModelClient):
         if self.id_slot is not None:
             fields["id_slot"] = self.id_slot
         fields["model"] = self.model
-        return {name: dumps(value) for name, value in fields.items()}
+        if fields != self._fields_before:
+            self._fields_before = fields
+            self._encoded_before = {name: dumps(value) for name, value in fields.items()}
+        return self._encoded_before
 
     async def _constraint_fields(self, request: Request, headers: Mapping[str, str]) -> dict[str, bytes]:
-        if request.constraint is None:
-            return {}
+        assert request.constraint is not None
         biased = bytes(request.options.get("logit_bias", msgspec.Raw(b"null"))) != b"null"
         banned = () if biased else await self._server.single_tokens(WHITE_SPACE_CANDIDATES, headers)
         fields, given_up = constraint_fields(request.constraint, banned, biased=biased)

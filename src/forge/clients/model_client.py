@@ -96,7 +96,8 @@ class ModelClient(Backend):
 
     async def capabilities(self) -> Capabilities:
         """What the backend can do, asked of it on first use where it can tell."""
-        return await self._reached(self._headers)
+        able = self._able_at_once() if self._host is None else None
+        return await self._reached(self._headers) if able is None else self._known(able)
 
     async def exchange(
         self, request: Request, *, headers: Mapping[str, str] | None = None
@@ -117,7 +118,7 @@ class ModelClient(Backend):
         while True:
             call.generation = await self._arrive()
             try:
-                able = self._known(await self._able(sent))
+                able = self._known(self._able_at_once() or await self._able(sent))
                 attempt = await self._attempt(call.request, able, sent)
                 async with aclosing(attempt.batches()) as batches:
                     async for batch in batches:
@@ -142,9 +143,10 @@ class ModelClient(Backend):
             take(batch)
 
         while True:
-            call.generation = await self._arrive()
+            if self._host is not None:
+                call.generation = await self._arrive()
             try:
-                able = self._known(await self._able(sent))
+                able = self._known(self._able_at_once() or await self._able(sent))
                 await (await self._attempt(call.request, able, sent)).deliver(note)
             except (BackendError, BackendUnreachableError) as error:
                 hidden = await self._after(call, error)
@@ -216,6 +218,10 @@ class ModelClient(Backend):
     @abstractmethod
     async def _able(self, headers: Mapping[str, str]) -> Capabilities:
         """The capabilities, asked with these headers."""
+
+    def _able_at_once(self) -> Capabilities | None:
+        """The capabilities, where nobody has to be asked any more; awaiting them costs more."""
+        return None
 
     @abstractmethod
     async def _attempt(self, request: Request, able: Capabilities, headers: Mapping[str, str]) -> Attempt:

@@ -78,7 +78,10 @@ class Incoming:
         Raises:
             StreamError: it broke off, took longer than a timeout, or is too long.
         """
-        pieces, size = [], 0
+        piece = await self.next_piece()
+        if self._content.at_eof():
+            return piece  # a short answer has come with its head
+        pieces, size = [piece], len(piece)
         while piece := await self.next_piece():
             pieces.append(piece)
             size += len(piece)
@@ -93,7 +96,6 @@ class Incoming:
             StreamError: the body broke off, or took longer than a timeout.
         """
         try:
-            # A short answer has come with its head.
             return self._content.read_nowait() or await self._wait()
         except (aiohttp.ClientError, OSError):
             broken = StreamError(f"the answer of {_shown(self._url)} {self._broken}")
@@ -185,7 +187,9 @@ class Transport:
         Raises:
             As :meth:`open`.
         """
-        session = await self._open_session()
+        session = self._session
+        if session is None or self._loop is not asyncio.get_running_loop():
+            session = await self._open_session()
         try:
             with deadline(self._timeouts.first_byte):
                 response = await self._request(session, method, url, headers, body)

@@ -1,26 +1,36 @@
-"""Objects as the key of a cache: the very same ones, not equal ones."""
+"""What was made of objects, kept by their identity: the very same ones, not equal ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
-class SameObjects(Generic[T]):
-    """Equal to another one of the same objects in the same order; comparing schemas would cost what a cache saves.
+class OfSameObjects(Generic[T, V]):
+    """``make(objects)``, made once for as long as the same objects keep coming in the same order.
 
-    Holds the objects, so that an identity in the cache cannot come to mean others.
+    Comparing them (schemas) would cost what this saves. What is kept holds the objects, so that an identity in it
+    cannot come to mean others. At most ``size`` are kept; the oldest goes first.
     """
 
-    __slots__ = ("_ids", "objects")
+    __slots__ = ("_known", "_make", "_size")
 
-    def __init__(self, objects: tuple[T, ...]) -> None:
-        self.objects = objects
-        self._ids = tuple(map(id, objects))
+    def __init__(self, make: Callable[[tuple[T, ...]], V], size: int) -> None:
+        self._make = make
+        self._size = size
+        self._known: dict[tuple[int, ...], tuple[tuple[T, ...], V]] = {}
 
-    def __hash__(self) -> int:
-        return hash(self._ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameObjects) and self._ids == other._ids
+    def __call__(self, objects: tuple[T, ...]) -> V:
+        """What was made of ``objects``."""
+        key = tuple(map(id, objects))
+        known = self._known.get(key)
+        if known is not None:
+            return known[1]
+        made = self._make(objects)
+        if len(self._known) >= self._size:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[key] = (objects, made)
+        return made

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from typing import Final
 
 from forge.core.request import Tool
-from forge.core.same_objects import SameObjects
+from forge.core.same_objects import OfSameObjects
 from forge.dialects.toolbox import Toolbox
 from forge.schema.check import CallFinding, check_call
 
@@ -34,11 +34,5 @@ class Offer:
         return check_call(name, arguments, self.toolbox.tools, compiled=self.toolbox.compiled)
 
 
-@lru_cache(maxsize=32)
-def _offer(same: SameObjects[Tool]) -> Offer:
-    return Offer(same.objects)
-
-
-def offer_of(tools: tuple[Tool, ...]) -> Offer:
-    """The offer of ``tools``; the same one while the same tools keep coming."""
-    return _offer(SameObjects(tools))
+offer_of: Final = OfSameObjects[Tool, Offer](Offer, size=32)
+"""The offer of some tools; the same one while the same tools keep coming."""

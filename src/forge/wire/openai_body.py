@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
@@ -26,10 +25,10 @@ from forge.core.request import (
     Text,
     Tool,
 )
-from forge.core.same_objects import SameObjects
+from forge.core.same_objects import OfSameObjects
 from forge.errors import RequestError
 from forge.wire.arguments import sound_arguments
-from forge.wire.beginnings import Beginnings
+from forge.wire.beginnings import SHORTEST, Beginnings
 from forge.wire.json_text import dumps, is_json
 from forge.wire.openai_choice import write_choice
 
@@ -37,6 +36,7 @@ _OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stre
 _NO_SCHEMA = {"type": "object", "properties": {}}
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
+_encode_name = msgspec.json.Encoder().encode
 _FUNCTION_TYPE = re.compile(rb'"type"\s*:\s*"function"')
 _NO_FIELDS: Mapping[str, bytes] = {}
 
@@ -56,37 +56,43 @@ def encode_request(
     """
     # One list of pieces, joined once: a long conversation is copied no oftener than it has to be.
     pieces: list[bytes | Raw] = [b"{"]
-    for name, value in _head(request, defaults, tail):
-        pieces += (dumps(name), b":", value, b",")
+    if request.model is not None:
+        pieces += (b'"model":', dumps(request.model), b",")
+    for name, value in _options(request, defaults, tail).items():
+        pieces += (_encode_name(name), b":", value, b",")
+    if request.stream:
+        options = _stream_options(request.options.get("stream_options"))
+        pieces += (b'"stream":true,"stream_options":', options, b",")
+    if request.tools:
+        pieces += (b'"tools":', _encode_tools(request.tools), b",")
+    if request.tool_choice is not None:
+        pieces += (b'"tool_choice":', dumps(write_choice(request.tool_choice, request.tools)), b",")
     pieces.append(b'"messages":[')
     for number, message in enumerate(encode_messages(request.messages)):
         pieces += (b",", message) if number else (message,)
     pieces.append(b"]")
     for name, value in tail.items():
-        pieces += (b",", dumps(name), b":", value)
+        pieces += (b",", _encode_name(name), b":", value)
     pieces.append(b"}")
     return b"".join(pieces)
 
 
-def _head(
+def _options(
     request: Request, defaults: Mapping[str, bytes], tail: Mapping[str, bytes]
-) -> Iterable[tuple[str, bytes]]:
-    if request.model is not None:
-        yield "model", dumps(request.model)
-    options = {name: bytes(raw) for name, raw in request.options.items() if name not in _OWNED}
+) -> dict[str, bytes | Raw]:
+    """The fields without a neutral name: the caller's, and the defaults where it gave none."""
+    options: dict[str, bytes | Raw] = {
+        name: raw for name, raw in request.options.items() if name not in _OWNED and name not in tail
+    }
     for name, value in defaults.items():
-        if options.get(name, b"null") == b"null" and not (name == "model" and request.model is not None):
+        given = options.get(name)
+        if given is None or bytes(given) == b"null":
             options[name] = value
-    for name, value in options.items():
-        if name not in tail:
-            yield name, value
-    if request.stream:
-        yield "stream", b"true"
-        yield "stream_options", _stream_options(request.options.get("stream_options"))
-    if request.tools:
-        yield "tools", _encode_tools(SameObjects(request.tools))
-    if request.tool_choice is not None:
-        yield "tool_choice", dumps(write_choice(request.tool_choice, request.tools))
+    for name in tail or ():
+        options.pop(name, None)
+    if request.model is not None:
+        options.pop("model", None)
+    return options
 
 
 def _stream_options(raw: Raw | None) -> bytes:
@@ -96,12 +102,6 @@ def _stream_options(raw: Raw | None) -> bytes:
     except msgspec.DecodeError:
         options = {}
     return dumps({**options, "include_usage": True})
-
-
-@lru_cache(maxsize=16)
-def _encode_tools(tools: SameObjects[Tool]) -> bytes:
-    """The array of tools, put together once for as long as the same ones keep coming."""
-    return b"[%b]" % b",".join([encode_tool(tool) for tool in tools.objects])
 
 
 def encode_tool(tool: Tool) -> bytes | Raw:
@@ -116,12 +116,21 @@ def encode_tool(tool: Tool) -> bytes | Raw:
     return dumps({"type": "function", "function": function})
 
 
+def _encode_all(tools: tuple[Tool, ...]) -> bytes:
+    return b"[%b]" % b",".join([encode_tool(tool) for tool in tools])
+
+
+_encode_tools: Final = OfSameObjects[Tool, bytes](_encode_all, size=16)
+
+
 # -- messages -----------------------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes | Raw]:
     """Wire messages, those that need no change as they came. Each depends on its own message alone, so a longer history only adds to a shorter one."""
     messages = tuple(messages)
+    if len(messages) <= SHORTEST:
+        return [encoded for message in messages for encoded in _encoded(message)]
     known = _beginnings.find(messages)
     encoded: list[bytes | Raw] = [] if known is None else known.state.copy()
     done = 0 if known is None else len(known.messages)
