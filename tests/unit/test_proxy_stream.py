@@ -94,7 +94,7 @@ async def test_the_work_is_cancelled_when_the_client_goes():
         return {"type": "http.disconnect"}
 
     reached = cancelled = False
-    async with cancelled_with_client(receive):
+    with cancelled_with_client(receive):
         reached = True
         gone.set()
         try:
@@ -112,7 +112,7 @@ async def test_a_cancellation_from_elsewhere_passes():
         await asyncio.Event().wait()
 
     async def work():
-        async with cancelled_with_client(receive):
+        with cancelled_with_client(receive):
             await asyncio.Event().wait()
 
     task = asyncio.create_task(work())
@@ -126,6 +126,5 @@ async def test_an_exception_of_the_work_passes():
     async def receive():
         await asyncio.Event().wait()
 
-    with pytest.raises(KeyError):
-        async with cancelled_with_client(receive):
-            raise KeyError
+    with pytest.raises(KeyError), cancelled_with_client(receive):
+        raise KeyError

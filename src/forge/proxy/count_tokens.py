@@ -46,7 +46,7 @@ class CountTokensEndpoint:
             given = self._service.with_model(self._door.decode(body))
             _, request = overridden(self._service.policy, given, scope["headers"])
             report.model = request.model
-            async with cancelled_with_client(receive):
+            with cancelled_with_client(receive):
                 await self._answer(request, body, head, report, changed=request is not given)
         except ClientGoneError:
             return

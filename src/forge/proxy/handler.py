@@ -6,9 +6,9 @@ The handler is a bare ASGI callable: a framework's request and response objects 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 
 from forge.clients.transport import Incoming
 from forge.core.drive import drive, drive_whole
@@ -27,7 +27,6 @@ from forge.proxy.service import Service
 from forge.proxy.stream import EventStream, cancelled_with_client, send_failure, send_json
 
 Driven: TypeAlias = Visible | Retrying | Finished
-T = TypeVar("T")
 
 _log = logging.getLogger("forge.proxy")
 
@@ -111,9 +110,10 @@ class _Exchange:
 
     async def whole(self, receive: Receive, send: Send) -> None:
         """Answer with one JSON document."""
-        async with cancelled_with_client(receive):
+        with cancelled_with_client(receive):
             try:
-                await self._served(self._forward_whole if self._forwards else self._guarded_whole, send)
+                answer = self._forward_whole if self._forwards else self._guarded_whole
+                await served(self._service, self._caller, answer, send)
             except Exception as error:  # noqa: BLE001 - as above
                 failure = describe(error)
                 self._report.fail(error, failure)
@@ -131,20 +131,19 @@ class _Exchange:
 
     async def _streamed(self, receive: Receive, send: Send) -> None:
         seconds = self._service.settings.limits.heartbeat_seconds
-        async with (
-            EventStream(send, seconds, self._beat) as stream,
-            cancelled_with_client(receive, stream.nudge),
-        ):
-            try:
-                await self._served(self._forward_stream if self._forwards else self._guarded_stream, stream)
-            except Exception as error:  # noqa: BLE001 - as above
-                failure = describe(error)
-                self._report.fail(error, failure)
-                if stream.started:
-                    event = self._reply.fail(failure) if self._reply is not None else None
-                    await stream.fail(self._door.error_event(failure) if event is None else event)
-                else:
-                    await stream.refuse(failure, self._door.error_body(failure))
+        async with EventStream(send, seconds, self._beat) as stream:
+            with cancelled_with_client(receive, stream.nudge):
+                try:
+                    answer = self._forward_stream if self._forwards else self._guarded_stream
+                    await served(self._service, self._caller, answer, stream)
+                except Exception as error:  # noqa: BLE001 - as above
+                    failure = describe(error)
+                    self._report.fail(error, failure)
+                    if stream.started:
+                        event = self._reply.fail(failure) if self._reply is not None else None
+                        await stream.fail(self._door.error_event(failure) if event is None else event)
+                    else:
+                        await stream.refuse(failure, self._door.error_body(failure))
 
     @property
     def started(self) -> Started | None:
@@ -154,9 +153,6 @@ class _Exchange:
     def _beat(self) -> bytes:
         beat = self._reply.beat() if self._reply is not None else None
         return self._door.heartbeat if beat is None else beat
-
-    async def _served(self, answer: Callable[[T], Awaitable[None]], to: T) -> None:
-        await served(self._service, self._caller, answer, to)
 
     # -- the guarded road -----------------------------------------------------------------------------------
 

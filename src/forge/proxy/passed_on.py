@@ -61,7 +61,7 @@ class _Metadata:
         # Metadata routes are the same in all protocols: which one the caller speaks, only its key tells.
         slot = "x-api-key" if "x-api-key" in head.credentials else "authorization"
         credentials = service.credentials(head.credentials, slot)
-        async with cancelled_with_client(receive):
+        with cancelled_with_client(receive):
             try:
                 path = self._path(scope)
                 async with service.courier.send(
@@ -133,7 +133,7 @@ class _Forwarded:
             report.write()
 
     async def _whole(self, exchange: _Exchange, report: Report, receive: Receive) -> None:
-        async with cancelled_with_client(receive):
+        with cancelled_with_client(receive):
             try:
                 await served(self._service, exchange.caller, exchange.whole, report.send)
             except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
@@ -143,17 +143,18 @@ class _Forwarded:
 
     async def _stream(self, exchange: _Exchange, report: Report, receive: Receive) -> None:
         seconds = self._service.settings.limits.heartbeat_seconds
-        async with EventStream(report.send, seconds) as stream, cancelled_with_client(receive, stream.nudge):
-            try:
-                await served(self._service, exchange.caller, exchange.stream, stream)
-            except Exception as error:  # noqa: BLE001 - as above
-                failure = describe(error)
-                report.fail(error, failure)
-                shown = self._error_body(report.path, failure)
-                if stream.started:
-                    await stream.fail(b"data: " + b" ".join(shown.splitlines()) + b"\n\n")
-                else:
-                    await stream.refuse(failure, shown)
+        async with EventStream(report.send, seconds) as stream:
+            with cancelled_with_client(receive, stream.nudge):
+                try:
+                    await served(self._service, exchange.caller, exchange.stream, stream)
+                except Exception as error:  # noqa: BLE001 - as above
+                    failure = describe(error)
+                    report.fail(error, failure)
+                    shown = self._error_body(report.path, failure)
+                    if stream.started:
+                        await stream.fail(b"data: " + b" ".join(shown.splitlines()) + b"\n\n")
+                    else:
+                        await stream.refuse(failure, shown)
 
 
 class _Exchange:

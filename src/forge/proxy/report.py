@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from itertools import count
+from itertools import count, repeat
 from typing import Any, Final
 
 from forge.clients.heard import heard
@@ -45,7 +45,7 @@ class RequestLine(logging.LogRecord):
         self.__dict__.update(
             _RECORD,
             levelno=level,
-            levelname=logging.getLevelName(level),
+            levelname="INFO" if level == logging.INFO else "WARNING",
             msg=line,
             created=now,
             msecs=now % 1 * 1000,
@@ -105,16 +105,15 @@ class Report:
         """Send one ASGI message on, and remember what it says."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [
-                *message["headers"],
-                *((name, self.id.encode()) for name in self._id_headers),
-            ]
+            message["headers"] = [*message["headers"], *zip(self._id_headers, repeat(self.id.encode()))]
             if self.tells and (self.failure is not None or not self.retries):
                 self._tell(message)
-        elif self.forwarded:
+            await self._send(message)
+            return
+        if self.forwarded:
             self._keep(message.get("body", b""))
         await self._send(message)
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
+        if not message.get("more_body", False):
             self.delivered = True
 
     def retrying(self, output: Retrying) -> None:
@@ -188,7 +187,10 @@ class Report:
         fields: dict[str, Any] = {"model": self.served_model, "stream": self.stream}
         if finished is not None:
             fields["attempts"] = len(finished.attempts)
-            fields["repairs"] = sum(len(attempt.fixes) for attempt in finished.attempts)
+            repairs = 0
+            for attempt in finished.attempts:
+                repairs += len(attempt.fixes)
+            fields["repairs"] = repairs
             fields["finish"] = finished.reason
         if usage is not None:
             fields["prompt_tokens"] = usage.prompt_tokens

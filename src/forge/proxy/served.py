@@ -20,17 +20,16 @@ async def served(service: Service, caller: str, answer: Callable[[T], Awaitable[
     """
     seconds = service.settings.limits.total_seconds
     with service.closing.attended():
-        if not service.slots.bounded:
-            await _in_time(seconds, answer, to)
-            return
-        async with service.slots.place(caller):
+        if service.slots.bounded:
+            async with service.slots.place(caller):
+                await _in_time(seconds, answer, to)
+        elif seconds is None:
+            await answer(to)
+        else:
             await _in_time(seconds, answer, to)
 
 
 async def _in_time(seconds: float | None, answer: Callable[[T], Awaitable[None]], to: T) -> None:
-    if seconds is None:
-        await answer(to)
-        return
     try:
         with deadline(seconds):
             await answer(to)

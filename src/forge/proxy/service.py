@@ -74,8 +74,11 @@ class Service:
                 _log.info("put right in a caller's history: %s", kind)
 
     def _name(self, fields: Iterable[str]) -> None:
+        new = [*fields]
+        if not new:
+            return
         # Some names hold a caller's own words: they are cut, and so is their number.
-        new = [name[:_LONGEST_NAME] for name in fields]
+        new = [name[:_LONGEST_NAME] for name in new]
         new = [name for name in new if name not in self._named][: _MOST_NAMED - len(self._named)]
         if new:
             self._named.update(new)

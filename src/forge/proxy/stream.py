@@ -136,8 +136,8 @@ _WATCH_AFTER = 0.05
 """Seconds: the watch is a task of its own, and an answer that is there at once needs none."""
 
 
-class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancelled_with_client(receive):``
-    """Cancel the body of the ``async with`` when the client goes away; leave quietly then.
+class cancelled_with_client:  # noqa: N801 - used as a verb: ``with cancelled_with_client(receive):``
+    """Cancel the body of the ``with`` when the client goes away; leave quietly then.
 
     Cancelling the task closes whatever backend connection it is reading from, which stops generation there.
     A cancellation from elsewhere (shutdown) passes through. ``nudge`` is called when the server wants something sent,
@@ -151,12 +151,12 @@ class cancelled_with_client:  # noqa: N801 - used as a verb: ``async with cancel
         self._nudge = nudge
         self._watch: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> None:
+    def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
         self._task = asyncio.current_task(loop)
         self._timer = loop.call_later(_WATCH_AFTER, self._start, loop)
 
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         self._timer.cancel()
         watch, task = self._watch, self._task
         # The watch's own end (its traceback) knows us: let go of it, or the whole request waits for the garbage collector.
