@@ -17,7 +17,7 @@ TOOLS = (
         name="read",
         parameters={
             "type": "object",
-            "properties": {"path": {"type": "string"}, "line": {"type": "integer"}},
+            "properties": {"path": {"type": "string"}, "line": {"type": "integer"}, "old_str": {"type": "string"}},
             "required": ["path"],
         },
     ),
@@ -39,6 +39,7 @@ arguments = st.sampled_from(
         '{"arguments": {"path": "a"}}',
         '{"name": "read", "arguments": {"path": "a"}}',
         '{"message": "hello"}',
+        r'{"path": "a", "old\\_str": "b"}',
         '{"path": "a"} and more',
         '{"path": "a",}',
         '{"path": "a"',
