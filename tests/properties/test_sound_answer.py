@@ -17,7 +17,11 @@ TOOLS = (
         name="read",
         parameters={
             "type": "object",
-            "properties": {"path": {"type": "string"}, "line": {"type": "integer"}, "old_str": {"type": "string"}},
+            "properties": {
+                "path": {"type": "string"},
+                "line": {"type": "integer"},
+                "old_str": {"type": "string"},
+            },
             "required": ["path"],
         },
     ),

@@ -62,7 +62,18 @@ def general(body):
             answer({"content": "x", "refusal": None, "reasoning_content": None}, prompt_logprobs=None),
             id="vLLM",
         ),
-        pytest.param(answer(usage={"prompt_tokens": None, "total_tokens": 9}), id="odd usage"),
+        pytest.param(
+            answer(
+                usage={
+                    "prompt_tokens": 9,
+                    "completion_tokens": 3,
+                    "total_tokens": 12,
+                    "prompt_tokens_details": {"cached_tokens": 7},
+                    "completion_tokens_details": {"reasoning_tokens": 2},
+                }
+            ),
+            id="usage in detail",
+        ),
     ],
 )
 def test_a_usual_answer(given_):
@@ -81,6 +92,10 @@ def test_a_usual_answer(given_):
         pytest.param(answer(choice={"finish_reason": ""}), id="empty reason"),
         pytest.param(answer(choice={"logprobs": {"content": []}}), id="logprobs"),
         pytest.param(answer(anything="else"), id="unknown field"),
+        pytest.param(answer(usage={"prompt_tokens": None, "total_tokens": 9}), id="odd usage"),
+        pytest.param(
+            answer(usage={"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 20}), id="another total"
+        ),
         pytest.param(answer({"tool_calls": [CALL, CALL]}), id="one id twice"),
         pytest.param(answer({"tool_calls": [{**CALL, "index": 1}]}), id="index"),
         pytest.param(answer({"tool_calls": [{**CALL, "id": ""}]}), id="no id"),

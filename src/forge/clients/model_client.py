@@ -195,8 +195,11 @@ class ModelClient(Backend):
         return self._known(await self._able(headers))
 
     def _known(self, able: Capabilities) -> Capabilities:
-        """``able``, which the log shows once."""
-        if able is not self._latest and able not in self._shown and len(self._shown) < _MOST_TOLD:
+        """``able``, which the log shows once; while it is the same, it is the very same object."""
+        latest = self._latest
+        if latest is not None and (able is latest or able == latest):
+            return latest
+        if able not in self._shown and len(self._shown) < _MOST_TOLD:
             logger.info("backend at %s: %s", self.base_url, able.described())
             self._shown.add(able)
         self._latest = able

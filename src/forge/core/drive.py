@@ -123,7 +123,8 @@ class _Attempt:
     def take_batch(self, deltas: list[Delta]) -> None:
         if not self.finished:
             self.outputs += self._turn.take(deltas)
-            self.finished = any(isinstance(delta, Finish) for delta in deltas)
+            last = deltas[-1] if deltas else None
+            self.finished = isinstance(last, Finish) or any(isinstance(delta, Finish) for delta in deltas)
 
     def taken(self) -> list[Visible]:
         """The outputs so far, which are given out. Before the end of an answer nothing makes the turn send again."""
@@ -140,9 +141,12 @@ def _sorted(outputs: list[Output]) -> tuple[list[Visible], Send | None]:
             send = output
             continue
         visible.append(output)
-        for attempt in output.attempts if isinstance(output, Finished) else ():
-            if attempt.verdict == GUARD_FAILED:
-                logger.error("a guard failed, the backend's answer was passed through: %s", attempt.detail)
+        if isinstance(output, Finished):
+            for attempt in output.attempts:
+                if attempt.verdict == GUARD_FAILED:
+                    logger.error(
+                        "a guard failed, the backend's answer was passed through: %s", attempt.detail
+                    )
     return visible, send
 
 

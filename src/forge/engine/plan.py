@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import CallReady
 from forge.core.request import ChatMessage, Constraint, Request, Tool
+from forge.core.same_objects import OfSameObjects
 from forge.dialects.reply import TextSegment
 from forge.engine import wording
 from forge.engine.answer import Answer
@@ -20,6 +22,8 @@ from forge.engine.respond import RESPOND_TOOL, RESPOND_TOOL_NAME
 from forge.engine.tone import Tone
 from forge.engine.workflow_rules import rules_for
 from forge.errors import ForgeError, RequestError
+
+_SINGLE: Final = "parallel_tool_calls"
 
 
 class Plan:
@@ -76,7 +80,7 @@ class Plan:
         self.can_constrain = policy.constrain and capabilities.constrains and bool(self.callable_tools)
         honoured = mode in capabilities.tool_choice_modes
         self.constrain_first = self.guards and self._demands_call and self.can_constrain and not honoured
-        self._single = bytes(request.options.get("parallel_tool_calls", b"")) == b"false"
+        self._single = bytes(request.options.get(_SINGLE, b"")) == b"false"
 
     def _course_of(self, request: Request) -> Course | None:
         """The course of the conversation, where there are rules for it. What a caller demands by name needs none."""
@@ -187,10 +191,22 @@ class Plan:
         plan.streams_respond = plan.respond_injected
         return plan
 
+    def for_(self, request: Request) -> Plan:
+        """The same plan for another request with the same tools, and nothing else that a plan depends on."""
+        if self.respond_injected:
+            request = msgspec.structs.replace(request, tools=self.request.tools)
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        plan.request = request
+        plan._course = plan._course_of(request) if self.guards else None
+        return plan
+
     @classmethod
     def of(cls, request: Request, policy: Policy, capabilities: Capabilities) -> Plan:
         """The plan of a turn; one without guards where a fault of ours keeps it from being made."""
         try:
+            if request.tool_choice is None and not policy.workflows and _SINGLE not in request.options:
+                return _usual_plan((policy, capabilities, *request.tools)).for_(request)
             return cls(request, policy, capabilities)
         except ForgeError:
             raise
@@ -200,3 +216,12 @@ class Plan:
             plan.request = request
             plan.fault = f"{type(error).__name__}: {error}"
             return plan
+
+
+def _make_usual(objects: tuple[Any, ...]) -> Plan:
+    policy, capabilities, *tools = objects
+    return Plan(Request(messages=(), tools=tuple(tools)), policy, capabilities)
+
+
+_usual_plan: Final = OfSameObjects[Any, Plan](_make_usual, size=32)
+"""The plan of requests with the same tools under the same policy, as they come by the hundred in a session."""

@@ -36,10 +36,12 @@ class Release:
 
     def begin(self) -> None:
         """A new attempt starts; the last one's held text is not shown unless the turn falls back on it."""
+        self._attempt += 1
         if self._attempt == 1:
+            return  # as it was made
+        if self._attempt == 2:
             self._held_of_first = self._held
             self._live = False
-        self._attempt += 1
         self._held = []
         self._held_reasoning = []
         self._message = MessageReader()

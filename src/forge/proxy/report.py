@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from itertools import count, repeat
+from itertools import chain, count, repeat
 from typing import Any, Final
 
 from forge.clients.heard import heard
@@ -170,8 +170,8 @@ class Report:
             fields["outcome"] = outcome
         fields["seconds"] = seconds
         # repr: what a client or a backend wrote must not look like a part of the line.
-        shown = " ".join([f"{name}={value!r}" for name, value in details.items()])
-        line = f"{self.id} {self.path} {self.status or outcome} {shown} {seconds:.2f}s"
+        shown = ("%s=%r " * len(details)) % tuple(chain.from_iterable(details.items()))
+        line = f"{self.id} {self.path} {self.status or outcome} {shown}{seconds:.2f}s"
         _log.handle(RequestLine(level, line, fields))
 
     def _tell(self, message: Message) -> None:

@@ -84,12 +84,10 @@ class UsageBoard:
         """Publish what a request that is over took, if it counts. Never raises for a backend that fails."""
         if not report.delivered or report.failure is not None or not 200 <= report.status < 300:
             return
-        session = b""
-        for name, value in headers:
-            if name in _OF_ANOTHER_AGENT and value.strip():
-                return
-            if name == _SESSION:
-                session = value.strip()
+        named = dict(headers)
+        if any(named.get(name, b"").strip() for name in _OF_ANOTHER_AGENT & named.keys()):
+            return
+        session = named.get(_SESSION, b"").strip()
         usage = report.last_usage
         model = self._model(report) or "default"
         window = None

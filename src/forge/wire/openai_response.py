@@ -233,10 +233,7 @@ def decode_response(body: bytes) -> list[Delta]:
     """
     usual = read_usual(body)
     if usual is not None:
-        if usual.usage is not None:
-            usual.deltas.append(read_usage(usual.usage))
-        usual.deltas.append(usual.finish)
-        return usual.deltas
+        return usual
     answer = _object(body)
     decoder = ChunkDecoder()
     deltas = decoder.feed_object(answer)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from forge.core.events import CallDelta, Delta, Finish, Started, TextDelta
+from forge.core.events import CallDelta, Delta, Finish, Started, TextDelta, Usage
 
 
 class _Function(Struct, forbid_unknown_fields=True):
@@ -46,6 +46,22 @@ class _Choice(Struct, forbid_unknown_fields=True):
     routed_experts: None = None
 
 
+class _Cached(Struct, forbid_unknown_fields=True):
+    cached_tokens: int
+
+
+class _Thought(Struct, forbid_unknown_fields=True):
+    reasoning_tokens: int
+
+
+class _Usage(Struct, forbid_unknown_fields=True):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: _Cached | None = None
+    completion_tokens_details: _Thought | None = None
+
+
 class _Answer(Struct, forbid_unknown_fields=True):
     choices: tuple[_Choice]
     id: str | None = None
@@ -54,7 +70,7 @@ class _Answer(Struct, forbid_unknown_fields=True):
     object: str | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
-    usage: dict[str, Any] | None = None
+    usage: _Usage | None = None
     timings: dict[str, Any] | None = None
     prompt_logprobs: None = None
     prompt_token_ids: None = None
@@ -67,16 +83,8 @@ class _Answer(Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
-class UsualAnswer(Struct, frozen=True):
-    """An answer's deltas up to its usage, its usage object, and its ``Finish``."""
-
-    deltas: list[Delta]
-    usage: dict[str, Any] | None
-    finish: Finish
-
-
-def read_usual(body: bytes) -> UsualAnswer | None:
-    """``body`` as a usual answer; None where the general reader has to look at it, be it right or wrong."""
+def read_usual(body: bytes) -> list[Delta] | None:
+    """The deltas of ``body``, a usual answer; None where the general reader has to look at it, be it right or wrong."""
     try:
         answer = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -99,11 +107,35 @@ def read_usual(body: bytes) -> UsualAnswer | None:
     for index, call in enumerate(calls):
         function = call.function
         deltas.append(CallDelta(index=index, id=call.id, name=function.name, arguments=function.arguments))
+    usage = answer.usage
+    if usage is not None:
+        if usage.total_tokens not in (0, usage.prompt_tokens + usage.completion_tokens):
+            return None
+        deltas.append(_read_usage(usage))
     extra = {"timings": answer.timings} if answer.timings is not None else {}
-    return UsualAnswer(deltas, answer.usage, Finish(reason=choice.finish_reason, extra=extra, body=body))
+    deltas.append(Finish(reason=choice.finish_reason, extra=extra, body=body))
+    return deltas
+
+
+def _read_usage(usage: _Usage) -> Usage:
+    cached, thought = usage.prompt_tokens_details, usage.completion_tokens_details
+    extra: dict[str, Any] = {}
+    if cached is not None:
+        extra["prompt_tokens_details"] = {"cached_tokens": cached.cached_tokens}
+    if thought is not None:
+        extra["completion_tokens_details"] = {"reasoning_tokens": thought.reasoning_tokens}
+    return Usage(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=0 if cached is None else cached.cached_tokens,
+        extra=extra,
+    )
 
 
 def _plain(calls: list[_Call] | tuple[()]) -> bool:
     """Whether every call is a call of its own: with an id that no other has, a name and arguments."""
-    whole = all(call.id and call.function.name and call.function.arguments for call in calls)
-    return whole and (len(calls) < 2 or len({call.id for call in calls}) == len(calls))
+    for call in calls:
+        function = call.function
+        if not (call.id and function.name and function.arguments):
+            return False
+    return len(calls) < 2 or len({call.id for call in calls}) == len(calls)
