@@ -41,18 +41,15 @@ class RequestLine(logging.LogRecord):
     """
 
     def __init__(self, level: int, line: str, fields: dict[str, Any]) -> None:
-        now = time.time()
-        self.__dict__.update(
-            _RECORD,
-            levelno=level,
-            levelname="INFO" if level == logging.INFO else "WARNING",
-            msg=line,
-            created=now,
-            msecs=now % 1 * 1000,
-            process=os.getpid(),
-            thread=threading.get_ident(),
-            fields=fields,
-        )
+        self.__dict__ = own = _RECORD.copy()
+        own["levelno"] = level
+        own["levelname"] = "INFO" if level == logging.INFO else "WARNING"
+        own["msg"] = line
+        own["created"] = now = time.time()
+        own["msecs"] = now % 1 * 1000
+        own["process"] = os.getpid()
+        own["thread"] = threading.get_ident()
+        own["fields"] = fields
 
 
 class Report:
@@ -183,13 +180,16 @@ class Report:
             self.backend_id = next(ids, b"").decode("latin-1")[:_LONGEST_ID] or None
 
     def _details(self) -> dict[str, Any]:
-        usage, finished = self.usage, self.finished
+        finished = self.finished
         fields: dict[str, Any] = {"model": self.served_model, "stream": self.stream}
-        if finished is not None:
-            fields["attempts"] = len(finished.attempts)
+        if finished is None:
+            usage = self.usage
+        else:
+            usage = finished.usage
             repairs = 0
             for attempt in finished.attempts:
                 repairs += len(attempt.fixes)
+            fields["attempts"] = len(finished.attempts)
             fields["repairs"] = repairs
             fields["finish"] = finished.reason
         if usage is not None:
