@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +16,10 @@ from forge.embedded.launch import EmbeddedServer, start
 from forge.embedded.models import DEFAULT_MODEL, MODELS
 
 collect_ignore_glob = ["fixtures/*"]
+
+# Who runs the tests in the background of a script has them ignore Ctrl-C, and all programs that they start with it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine must not fail a property; pytest's own timeout watches over examples that hang. Nor must luck: the
 # examples of a test are the same every time, and `--hypothesis-profile=explore` looks at others.

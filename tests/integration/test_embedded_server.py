@@ -184,11 +184,13 @@ def test_the_command_that_serves_ends_well_when_it_is_interrupted(embedded_insta
     command = [sys.executable, "-m", "forge.embedded", "serve", "--port", "0", "--threads", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
         assert serving.stderr is not None
-        assert "http://127.0.0.1:" in serving.stderr.readline()
-        serving.send_signal(signal.SIGINT)
-        assert serving.stderr.read().strip() == ""
-
-    assert serving.returncode == 0
+        try:
+            assert "http://127.0.0.1:" in serving.stderr.readline()
+            serving.send_signal(signal.SIGINT)
+            assert serving.stderr.read().strip() == ""
+            assert serving.wait(30) == 0
+        finally:
+            serving.kill()
 
 
 async def test_the_server_ends_with_its_context(embedded_installed: None) -> None:

@@ -65,6 +65,16 @@ async def sent(request, *scripts, props=None, **options):
         return [chat.json for chat in server.chats]
 
 
+async def test_an_option_that_is_changed_in_place_counts_from_the_next_request():
+    async with ScriptedServer([stream_text("a"), stream_text("b")]) as server:
+        client = client_of(server, chat_template_kwargs={"deep": {"a": 1}})
+        await exchange(client)
+        client.sampling["chat_template_kwargs"]["deep"]["a"] = 2
+        await exchange(client)
+        await client.aclose()
+        assert [chat.json["chat_template_kwargs"]["deep"]["a"] for chat in server.chats] == [1, 2]
+
+
 # -- construction -------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -153,7 +154,7 @@ class LlamafileClient(ModelClient):
             fields["id_slot"] = self.id_slot
         fields["model"] = self.model
         if fields != self._fields_before:
-            self._fields_before = fields
+            self._fields_before = deepcopy(fields)  # a value in it may be changed in place
             self._encoded_before = {name: dumps(value) for name, value in fields.items()}
         return self._encoded_before
 
