@@ -11,6 +11,7 @@ the two would lose it.
 from __future__ import annotations
 
 from forge.core.events import BlockDelta, Output, ReasoningDelta, TextDelta
+from forge.dialects.thinking import THINK_CLOSERS
 from forge.engine.respond import MessageReader
 
 
@@ -33,6 +34,8 @@ class Release:
         self._not_handed_over: list[Output] = []
         self._written: list[str] = []
         """Pieces of the running attempt's raw text that were shown as they stand in it, in order."""
+        self._thought_last = False
+        """Whether the last of them was thinking, whose end tag may still be to come."""
 
     def begin(self) -> None:
         """A new attempt starts; the last one's held text is not shown unless the turn falls back on it."""
@@ -47,6 +50,7 @@ class Release:
         self._message = MessageReader()
         self._continues = self._separate = bool(self._shown)
         self._written = []
+        self._thought_last = False
 
     def text(self, delta: TextDelta) -> list[Output]:
         """A piece of visible text of the running attempt."""
@@ -56,6 +60,7 @@ class Release:
             self._held.append(delta)
             return []
         self._written.append(delta.text)
+        self._thought_last = False
         return self._show(delta)
 
     def hold(self, text: str = "") -> None:
@@ -72,6 +77,7 @@ class Release:
         """
         if written and self._attempt == 1:
             self._written.append(delta.text)
+            self._thought_last = True
         if not self._shows_reasoning:
             return []
         if self._attempt > 1:
@@ -167,6 +173,8 @@ class Release:
             found = raw_text.find(piece, position)
             position = found + len(piece) if found >= 0 else position
         rest = raw_text[position:]
+        if self._thought_last and (closer := THINK_CLOSERS.pattern.match(rest.lstrip())):
+            rest = rest.lstrip()[closer.end() :]
         self._written = [raw_text]
         return lost + (self._show(TextDelta(rest)) if rest else [])
 
