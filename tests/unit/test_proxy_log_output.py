@@ -109,11 +109,16 @@ class Written(io.StringIO):
         return [line.rpartition(" ")[2] for line in self.getvalue().splitlines()]
 
 
+def log_to(out):
+    """The log of the proxy, written to ``out``."""
+    set_up_logging("text", "info", (), out)
+    return logging.getLogger("forge.proxy")
+
+
 @pytest.mark.anyio
 async def test_lines_that_come_while_requests_are_served_are_written_together(restored):
     out = Written()
-    set_up_logging("text", "info", (), out)
-    log = logging.getLogger("forge.proxy")
+    log = log_to(out)
     log.info("one")
     log.info("two")
     assert out.pieces == []
@@ -125,8 +130,7 @@ async def test_lines_that_come_while_requests_are_served_are_written_together(re
 @pytest.mark.anyio
 async def test_a_warning_is_written_at_once_and_in_its_place(restored):
     out = Written()
-    set_up_logging("text", "info", (), out)
-    log = logging.getLogger("forge.proxy")
+    log = log_to(out)
     log.info("one")
     log.warning("two")
     assert out.words == ["one", "two"]
@@ -134,8 +138,7 @@ async def test_a_warning_is_written_at_once_and_in_its_place(restored):
 
 def test_what_waits_when_its_loop_ends_is_written_by_the_next_line_or_when_logging_ends(restored):
     out = Written()
-    set_up_logging("text", "info", (), out)
-    log = logging.getLogger("forge.proxy")
+    log = log_to(out)
 
     async def say(word):
         log.info(word)
@@ -151,8 +154,7 @@ def test_what_waits_when_its_loop_ends_is_written_by_the_next_line_or_when_loggi
 @pytest.mark.anyio
 async def test_a_log_that_cannot_be_written_stops_nobody(restored, capsys):
     out = Written(BrokenPipeError("gone"))
-    set_up_logging("text", "info", (), out)
-    log = logging.getLogger("forge.proxy")
+    log = log_to(out)
     log.info("one")
     await out.tried.wait()
     assert "gone" in capsys.readouterr().err

@@ -255,3 +255,11 @@ def test_a_conversation_that_grows_is_encoded_as_one_that_was_never_seen():
     for grown in [*(messages[:n] for n in range(len(messages) + 1)), branch, messages]:
         unseen = tuple(structs.replace(one) for one in grown)
         assert encode_request(Request(messages=grown)) == encode_request(Request(messages=unseen))
+
+
+def test_half_an_emoji_in_the_name_of_an_option_or_a_default_is_an_escape():
+    request = Request(messages=(), options={"\ud83d": Raw(b"1")})
+
+    body = encode_request(request, defaults={"a\ud83d": b"2"}, tail={"b\ud83d": b"3"})
+
+    assert body == rb'{"\ud83d":1,"a\ud83d":2,"messages":[],"b\ud83d":3}'

@@ -72,7 +72,7 @@ class Course:
             early = tuple(self._early(call, level) for call in calls)
             if any(call.fault for call in early):
                 return early
-        if not self._loop_limit or not all(self._was_just_made(call) for call in calls):
+        if not self._may_repeat(calls):
             return calls
         repeats = [self._repeats.again(call.name, call.arguments) for call in calls]
         if not all(repeats):
@@ -83,7 +83,7 @@ class Course:
 
     def is_free(self, calls: Sequence[CallReady]) -> bool:
         """Whether ``judged`` would find nothing, as far as can be told at a glance."""
-        return not self.has_rules and not (self._loop_limit and all(map(self._was_just_made, calls)))
+        return not self.has_rules and not self._may_repeat(calls)
 
     def _early(self, call: CheckedCall, level: int) -> CheckedCall:
         early = self._rules.block(self._done, call.name, decoded_arguments(call.arguments))
@@ -92,8 +92,12 @@ class Course:
         text = early_nudge(early.kind, call.name, early.missing, level)
         return msgspec.structs.replace(call, fault=early.kind, correction=text)
 
+    def _may_repeat(self, calls: Sequence[CheckedCall | CallReady]) -> bool:
+        """Whether each of ``calls`` is among the last ones; else nothing goes round in circles."""
+        return bool(self._loop_limit) and all(map(self._was_just_made, calls))
+
     def _was_just_made(self, call: CheckedCall | CallReady) -> bool:
-        """Whether the same call is among the last ones; else nothing goes round in circles."""
+        """Whether the same call is among the last ones."""
         seen = 0
         for message in reversed(self._messages):
             for part in message.parts if message.role == "assistant" else ():

@@ -108,7 +108,7 @@ class TextFormatter(_Safe):
             entry = _CONTROL.sub(_escaped, entry)
         if record.exc_info:
             entry = f"{entry}\n{self.formatException(record.exc_info)}"
-        return self.masked(entry) if self._secrets else entry
+        return self.masked(entry)
 
 
 class JsonFormatter(_Safe):

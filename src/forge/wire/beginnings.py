@@ -52,7 +52,9 @@ class Beginnings(Generic[T]):
         self._known: tuple[Beginning[T], ...] = ()
 
     def find(self, messages: tuple[ChatMessage, ...]) -> Beginning[T] | None:
-        """The longest known beginning of ``messages``."""
+        """The longest known beginning of ``messages``; none that is shorter than ``SHORTEST`` is ever kept."""
+        if len(messages) < SHORTEST:
+            return None
         found = (known for known in self._known if known.begins(messages))
         return max(found, key=lambda known: len(known.messages), default=None)
 

@@ -28,7 +28,7 @@ from forge.core.request import (
 from forge.core.same_objects import OfSameObjects
 from forge.errors import RequestError
 from forge.wire.arguments import sound_arguments
-from forge.wire.beginnings import SHORTEST, Beginnings
+from forge.wire.beginnings import Beginnings
 from forge.wire.json_text import dumps, is_json
 from forge.wire.openai_choice import write_choice
 
@@ -36,7 +36,6 @@ _OWNED = frozenset({"messages", "tools", "tool_choice", "model", "stream", "stre
 _NO_SCHEMA = {"type": "object", "properties": {}}
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
-_encode_name = msgspec.json.Encoder().encode
 _FUNCTION_TYPE = re.compile(rb'"type"\s*:\s*"function"')
 _NO_FIELDS: Mapping[str, bytes] = {}
 
@@ -59,7 +58,7 @@ def encode_request(
     if request.model is not None:
         pieces += (b'"model":', dumps(request.model), b",")
     for name, value in _options(request, defaults, tail).items():
-        pieces += (_encode_name(name), b":", value, b",")
+        pieces += (dumps(name), b":", value, b",")
     if request.stream:
         options = _stream_options(request.options.get("stream_options"))
         pieces += (b'"stream":true,"stream_options":', options, b",")
@@ -72,7 +71,7 @@ def encode_request(
         pieces += (b",", message) if number else (message,)
     pieces.append(b"]")
     for name, value in tail.items():
-        pieces += (b",", _encode_name(name), b":", value)
+        pieces += (b",", dumps(name), b":", value)
     pieces.append(b"}")
     return b"".join(pieces)
 
@@ -82,13 +81,13 @@ def _options(
 ) -> dict[str, bytes | Raw]:
     """The fields without a neutral name: the caller's, and the defaults where it gave none."""
     options: dict[str, bytes | Raw] = {
-        name: raw for name, raw in request.options.items() if name not in _OWNED and name not in tail
+        name: raw for name, raw in request.options.items() if name not in _OWNED
     }
     for name, value in defaults.items():
         given = options.get(name)
         if given is None or bytes(given) == b"null":
             options[name] = value
-    for name in tail or ():
+    for name in tail:
         options.pop(name, None)
     if request.model is not None:
         options.pop("model", None)
@@ -121,6 +120,7 @@ def _encode_all(tools: tuple[Tool, ...]) -> bytes:
 
 
 _encode_tools: Final = OfSameObjects[Tool, bytes](_encode_all, size=16)
+"""The array of tools, put together once for as long as the same ones keep coming."""
 
 
 # -- messages -----------------------------------------------------------------------------------------------
@@ -129,8 +129,6 @@ _encode_tools: Final = OfSameObjects[Tool, bytes](_encode_all, size=16)
 def encode_messages(messages: Iterable[ChatMessage]) -> list[bytes | Raw]:
     """Wire messages, those that need no change as they came. Each depends on its own message alone, so a longer history only adds to a shorter one."""
     messages = tuple(messages)
-    if len(messages) <= SHORTEST:
-        return [encoded for message in messages for encoded in _encoded(message)]
     known = _beginnings.find(messages)
     encoded: list[bytes | Raw] = [] if known is None else known.state.copy()
     done = 0 if known is None else len(known.messages)
