@@ -262,7 +262,7 @@ def test_a_transport_that_nobody_closes_closes_with_its_loop():
             transport.open("POST", chat_url(server), headers={}, body=b"{}") as incoming,
         ):
             await incoming.read()
-        return transport._session
+        return transport._pool
 
     session = asyncio.run(once())
 

@@ -7,7 +7,6 @@ in which an exchange can break ends in one of our errors.
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import socket
 import ssl
@@ -15,25 +14,22 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 
 import aiohttp
+from aiohttp.http import HttpProcessingError
 from msgspec import Struct
 from yarl import URL
 
 from forge.clients.deadline import deadline
 from forge.clients.heard import heard
+from forge.clients.http_pool import Answer, HttpPool, pooled
 from forge.clients.urls import masked
 from forge.errors import BackendError, BackendUnreachableError, StreamError
 from forge.wire.backend_errors import error_from_body
 
-# llama-server closes idle connections after 5 s; ours must be given up before that, not at the same moment.
-_KEEPALIVE_S = 4.0
-_READ_BUFFER = 2**16
-_LONG_BODY = 2**20
 _DRAIN_S = 0.25
 _GATEWAY_TIMEOUT = 504
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_BODY = 64 * 1024 * 1024
 _SHOULD_RETRY = {"true": True, "false": False}
-_HEADERS = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 # The connection died before a byte of the answer came: worth one more try on a fresh one.
 _STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
@@ -54,9 +50,9 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 class Incoming:
     """An answer whose head has arrived. Of ``timeouts`` those count that bound what is still to come."""
 
-    def __init__(self, response: aiohttp.ClientResponse, url: URL, timeouts: Timeouts) -> None:
-        self._response = response
-        self._content = response.content
+    def __init__(self, answer: Answer, url: URL, timeouts: Timeouts) -> None:
+        self._answer = answer
+        self._content = answer.content
         self._url = url
         self._loop = asyncio.get_running_loop()
         total = timeouts.total
@@ -68,9 +64,13 @@ class Incoming:
         self._broken = "broke off"
         self._overdue = False
         self._deadline = self._loop.call_later(total, self._expire) if total is not None else None
-        self.status = response.status
-        self.headers = response.headers
-        self.content_type = response.content_type
+        self.status = answer.status
+        self.headers = answer.headers
+
+    @property
+    def content_type(self) -> str:
+        """Without parameters, in lower case; that of unknown bytes where the answer does not say."""
+        return self._answer.content_type
 
     async def read(self) -> bytes:
         """The whole body.
@@ -122,19 +122,19 @@ class Incoming:
         else:
             self._broken = "stalled: nothing came for longer than the timeout"
             self._overdue = True
-            self._response.close()
+            self._answer.close()
 
     def _expire(self) -> None:
         self._broken = "took longer than the timeout for a whole answer"
         self._overdue = True
-        self._response.close()
+        self._answer.close()
 
     def close(self) -> None:
         """Close the connection when the body was not read to its end; else it is in the pool again already."""
         for timer in (self._timer, self._deadline):
             if timer is not None:
                 timer.cancel()
-        self._response.close()
+        self._answer.close()
 
     async def drain(self) -> None:
         """Wait a moment for the end of a body that has said everything, so that its connection can be used again."""
@@ -166,8 +166,8 @@ class Transport:
 
     def __init__(self, timeouts: Timeouts | None = None) -> None:
         self._timeouts = timeouts or Timeouts()
-        self._session: aiohttp.ClientSession | None = None
-        self._keeper: AsyncGenerator[aiohttp.ClientSession, None] | None = None
+        self._pool: HttpPool | None = None
+        self._keeper: AsyncGenerator[HttpPool, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(
@@ -187,60 +187,50 @@ class Transport:
         Raises:
             As :meth:`open`.
         """
-        session = self._session
-        if session is None or self._loop is not asyncio.get_running_loop():
-            session = await self._open_session()
+        pool = self._pool
+        if pool is None or self._loop is not asyncio.get_running_loop():
+            pool = await self._open_pool()
         try:
             with deadline(self._timeouts.first_byte):
-                response = await self._request(session, method, url, headers, body)
-        except (aiohttp.ClientError, OSError) as error:
+                answer = await self._request(pool, method, url, headers, body)
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise BackendUnreachableError(_shown(url), _why_unreachable(error)) from None
-        heard.set(response.raw_headers)
-        incoming = Incoming(response, url, self._timeouts)
-        if 300 <= response.status < 400:
+        heard.set(answer.raw_headers)
+        incoming = Incoming(answer, url, self._timeouts)
+        if 300 <= answer.status < 400:
             incoming.close()
-            raise _redirect(response, _shown(url))
+            raise _redirect(answer, _shown(url))
         return incoming
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
-        keeper, self._keeper, self._session = self._keeper, None, None
+        keeper, self._keeper, self._pool = self._keeper, None, None
         if keeper is not None:
             await keeper.aclose()
 
     async def _request(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        url: URL,
-        headers: Mapping[str, str],
-        body: bytes | None,
-    ) -> aiohttp.ClientResponse:
+        self, pool: HttpPool, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+    ) -> Answer:
         try:
-            return await session.request(
-                method, url, data=_payload(body), headers=headers, allow_redirects=False
-            )
+            return await pool.request(method, url, headers, body)
         except aiohttp.ClientConnectorError:
             raise
         except _STALE:
-            if session.closed:  # by us, under this request: no server dropped it
+            if pool.closed:  # by us, under this request: no server dropped it
                 raise
-            return await session.request(
-                method, url, data=_payload(body), headers=headers, allow_redirects=False
-            )
+            return await pool.request(method, url, headers, body)
 
-    async def _open_session(self) -> aiohttp.ClientSession:
+    async def _open_pool(self) -> HttpPool:
         loop = asyncio.get_running_loop()
-        if self._session is not None and self._loop is not loop:
+        if self._pool is not None and self._loop is not loop:
             # A client may outlive an event loop (asyncio.run called twice); its connections cannot.
-            stale, self._session = self._session, None
-            if stale.connector is not None:
-                await stale.connector.close()
-        if self._session is None:
+            stale, self._pool = self._pool, None
+            await stale.aclose()
+        if self._pool is None:
             self._loop = loop
-            self._keeper = _kept_session(self._timeouts.connect)
-            self._session = await anext(self._keeper)
-        return self._session
+            self._keeper = _kept_pool(self._timeouts.connect)
+            self._pool = await anext(self._keeper)
+        return self._pool
 
 
 class _Exchange:
@@ -262,27 +252,13 @@ class _Exchange:
         self._incoming.close()
 
 
-async def _kept_session(connect_timeout: float | None) -> AsyncGenerator[aiohttp.ClientSession, None]:
-    """A session that closes itself when nobody does: asyncio ends generators when they are dropped and before a
+async def _kept_pool(connect_timeout: float | None) -> AsyncGenerator[HttpPool, None]:
+    """A pool that closes itself when nobody does: asyncio ends generators when they are dropped and before a
     loop ends. A script that runs one workflow and closes nothing then leaves no socket and no complaint.
     """
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers=_HEADERS,
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout),
-        read_bufsize=_READ_BUFFER,
-        trust_env=False,
-    ) as session:
-        yield session
-
-
-def _payload(body: bytes | None) -> aiohttp.BytesPayload | io.BytesIO | None:
-    """A long body as a file, which the library sends in pieces: other exchanges go on meanwhile."""
-    if body is None:
-        return None
-    # Wrapped here, the library need not find out what it is.
-    return aiohttp.BytesPayload(body) if len(body) <= _LONG_BODY else io.BytesIO(body)
+    connector, pool = pooled(connect_timeout)
+    async with connector:
+        yield pool
 
 
 def _retry_after(headers: Mapping[str, str]) -> str | None:
@@ -294,10 +270,10 @@ def _retry_after(headers: Mapping[str, str]) -> str | None:
     return given
 
 
-def _redirect(response: aiohttp.ClientResponse, shown: str) -> BackendError:
-    target = masked(response.headers.get("Location", "")) or "an unnamed place"
+def _redirect(answer: Answer, shown: str) -> BackendError:
+    target = masked(answer.headers.get("Location", "")) or "an unnamed place"
     return BackendError(
-        response.status, f"{shown} redirects to {target}; redirects are not followed, so use the right URL"
+        answer.status, f"{shown} redirects to {target}; redirects are not followed, so use the right URL"
     )
 
 
@@ -313,7 +289,7 @@ def _connect_failure(error: OSError) -> str:
     return "Connection refused" if "Connect call failed" in str(error) else "connection failed"
 
 
-def _why_unreachable(error: aiohttp.ClientError | OSError) -> OSError:
+def _why_unreachable(error: Exception) -> OSError:
     match error:
         case aiohttp.ConnectionTimeoutError():
             return TimeoutError("no connection in time")
@@ -327,7 +303,7 @@ def _why_unreachable(error: aiohttp.ClientError | OSError) -> OSError:
             return OSError(_connect_failure(error.os_error))
         case aiohttp.ServerDisconnectedError():
             return ConnectionError("the server closed the connection without an answer")
-        case aiohttp.ClientResponseError():
+        case HttpProcessingError():
             reason = " ".join(error.message.split())
             return ConnectionError(f"not an HTTP answer: {reason}")
     # Their texts can hold the URL, so only the kind is told.
