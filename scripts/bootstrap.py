@@ -171,8 +171,9 @@ def require_index(command):
         *("--retries", "0", "--timeout", "10"),
         PROBED,
     ]
-    process = start(probe, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, said = watch(process, process.communicate)
+    process, (_, said) = attended(
+        probe, subprocess.Popen.communicate, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     if process.returncode != 0:
         errors = [line for line in said.decode("utf-8", "replace").splitlines() if "ERROR: " in line]
         why = errors[0].partition("ERROR: ")[2] if errors else ""
@@ -185,8 +186,7 @@ def require_index(command):
 
 
 def run(command, failure):
-    process = start(command)
-    watch(process, process.wait)
+    process, _ = attended(command, subprocess.Popen.wait)
     if process.returncode != 0:
         raise SystemExit("error: " + failure)
 
@@ -202,15 +202,19 @@ def own_temporary_folder():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start(command, **streams):
-    # In a session of its own: a terminal's Ctrl-C reaches all of its processes, and venv and pip would each write
-    # a traceback. So one process hears it, this one, and ends the others.
-    return subprocess.Popen(command, start_new_session=os.name == "posix", **streams)
-
-
-def watch(process, wait):
+def attended(command, wait, **streams):
+    """The process of ``command`` and what ``wait`` gave for it. Whatever ends the wait ends the process too."""
+    signals.held = []
     try:
-        return wait()
+        # In a session of its own: a terminal's Ctrl-C reaches all of its processes, and venv and pip would each write
+        # a traceback. So one process hears it, this one, and ends the others.
+        process = subprocess.Popen(command, start_new_session=os.name == "posix", **streams)
+    except BaseException:
+        signals.let_go()
+        raise
+    try:
+        signals.let_go()
+        return process, wait(process)
     except BaseException:
         stop(process)
         raise
@@ -227,13 +231,36 @@ def stop(process):
     process.wait()
 
 
-def stop_on_signals():
-    def stopped(number, _frame):
-        raise SystemExit(128 + number)
+class Signals:
+    """Signals end the program, but wait while a process is being started: it would run on, unknown to us."""
 
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stopped)
+    held = None  # a list while they wait
+
+    def stopped(self, number, _frame=None):
+        """Take a signal: end the program, now or as soon as it may."""
+        if self.held is not None:
+            self.held.append(number)
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            raise SystemExit(128 + number)
+
+    def let_go(self):
+        """Hold none back any more."""
+        held, self.held = self.held, None
+        if held:
+            self.stopped(held[0])
+
+
+signals = Signals()
+
+
+def stop_on_signals():
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # Ignored it stays ignored: as Ctrl-C is in a script's background, and a hang-up under nohup.
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signals.stopped)
 
 
 def say(text):

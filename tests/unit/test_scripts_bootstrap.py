@@ -26,7 +26,7 @@ ASK = (
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
-@pytest.mark.parametrize(
+NUMBERS = pytest.mark.parametrize(
     ("number", "code"),
     [
         pytest.param(signal.SIGINT, 130, id="ctrl-c"),
@@ -34,33 +34,50 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
         pytest.param(signal.SIGHUP, 129, id="terminal-closed"),
     ],
 )
-def test_interrupted_it_ends_what_it_started_and_says_nothing(
-    tmp_path: Path, number: signal.Signals, code: int
-) -> None:
+# What the script does, with a program that is slow for certain.
+DRIVER = """
+import os, subprocess, sys; sys.path.insert(0, {scripts!r})
+import bootstrap
+{before}
+bootstrap.stop_on_signals()
+try:
+    with bootstrap.own_temporary_folder():
+        bootstrap.run([{program!r}], 'failed')
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+# The signal comes when the program runs already, and whoever starts it does not know that yet.
+WHILE_IT_STARTS = """
+Started = subprocess.Popen
+class Popen(Started):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+        os.kill(os.getpid(), {number})
+subprocess.Popen = Popen
+"""
+
+
+def driven(tmp_path: Path, before: str = "") -> subprocess.Popen[str]:
     program = tmp_path / "slow"
     program.write_text(SLOW.format(python=sys.executable))
     program.chmod(0o755)
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    # As the script runs itself, with a program that is slow for certain.
-    driver = (
-        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r})\n"
-        "import bootstrap\n"
-        "bootstrap.stop_on_signals()\n"
-        "try:\n"
-        "    with bootstrap.own_temporary_folder():\n"
-        f"        bootstrap.run([{str(program)!r}], 'failed')\n"
-        "except KeyboardInterrupt:\n"
-        "    sys.exit(130)\n"
-    )
-    with subprocess.Popen(
+    (tmp_path / "temporary").mkdir()
+    driver = DRIVER.format(scripts=str(SCRIPT.parent), program=str(program), before=before)
+    return subprocess.Popen(
         [sys.executable, "-c", driver],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
         start_new_session=True,
-    ) as process:
+    )
+
+
+@NUMBERS
+def test_interrupted_it_ends_what_it_started_and_says_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with driven(tmp_path) as process:
         assert process.stdout is not None
         started = int(process.stdout.readline())
         os.killpg(process.pid, number)  # as a terminal does
@@ -69,7 +86,20 @@ def test_interrupted_it_ends_what_it_started_and_says_nothing(
     assert process.returncode == code
     assert written == ""
     assert not psutil.pid_exists(started)
-    assert list(temporary.iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@NUMBERS
+def test_interrupted_while_it_starts_something_it_ends_that_too(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """Its output is open as long as anything that was started runs, so the end of it is the end of all."""
+    with driven(tmp_path, WHILE_IT_STARTS.format(number=int(number))) as process:
+        _, written = process.communicate(timeout=30)
+
+    assert process.returncode == code
+    assert written == ""
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_an_index_that_cannot_be_reached_is_said_at_once_in_one_line(tmp_path: Path) -> None:
