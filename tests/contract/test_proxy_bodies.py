@@ -7,6 +7,7 @@ import pytest
 from servers.proxied import Setup, chat
 from servers.scripted import Gate, stream_text, whole_text
 
+from forge.proxy import passed_on
 from forge.proxy.limits import Limits
 
 pytestmark = pytest.mark.anyio
@@ -48,11 +49,25 @@ async def test_beyond_the_bound_a_request_may_come_again(path):
         assert (await s.client.post(long_chat()))[0] == 200  # there is room again
 
 
+DEEP = b'{"a":NaN,"b":' + b"[" * 100_000
+
+
 @pytest.mark.parametrize("path", LATER)
 async def test_no_answer_keeps_its_room(path):
     async with Setup([whole_text("a"), whole_text("b"), whole_text("c")], limits=LIMITS) as s:
-        for body in (LATER[path], {**LATER[path], "model": 5}, b"x" * 2000):
+        for body in (LATER[path], {**LATER[path], "model": 5}, b"x" * 2000, DEEP):
             await s.client.post(body, path=path)
+        assert s.runtime._service.bodies.held == 0
+
+
+async def test_a_fault_of_ours_keeps_no_room(monkeypatch):
+    def fault(_):
+        raise LookupError
+
+    monkeypatch.setattr(passed_on, "top_level_fields", fault)
+    async with Setup([], limits=LIMITS) as s:
+        status, _, body = await s.client.post(LATER["/v1/embeddings"], path="/v1/embeddings")
+        assert (status, json.loads(body)["error"]["code"]) == (500, "internal_error")
         assert s.runtime._service.bodies.held == 0
 
 

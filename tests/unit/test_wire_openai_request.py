@@ -232,6 +232,7 @@ WRONG = [
     pytest.param(body(tool_choice="banana"), "tool_choice", id="unknown choice"),
     pytest.param(body(tool_choice={"type": "function"}), "tool_choice", id="choice names nothing"),
     pytest.param(b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}", None, id="too deep"),
+    pytest.param(b'{"a":NaN,"messages":' + b"[" * 100_000, None, id="too deep, and no strict JSON before"),
     pytest.param(
         b'{"messages":[],"tools":[{"type":"function","function":{"name":"f","parameters":'
         + b'{"a":' * 90

@@ -113,7 +113,7 @@ class _Forwarded:
             fields = _fields(body)
         except ClientGoneError:
             return
-        except ForgeError as error:
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
             service.bodies.give_back(body)
             failure = describe(error)
             report.fail(error, failure)
@@ -136,7 +136,7 @@ class _Forwarded:
         with cancelled_with_client(receive):
             try:
                 await served(self._service, exchange.caller, exchange.whole, report.send)
-            except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the caller gets an answer
+            except Exception as error:  # noqa: BLE001 - as above
                 failure = describe(error)
                 report.fail(error, failure)
                 await send_failure(report.send, failure, self._error_body(report.path, failure))

@@ -126,6 +126,8 @@ def top_level_fields(body: bytes) -> dict[str, Raw]:
         return _decode_fields(strict(body))
     except msgspec.ValidationError:
         raise RequestError("the request body must be a JSON object") from None
+    except RecursionError:
+        raise RequestError("the request body is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise RequestError(f"the request body is not valid JSON: {error}") from None
     except UnicodeDecodeError:
