@@ -49,6 +49,18 @@ async def test_a_call_is_answered_as_a_function_call():
     assert json.loads(body)["timings"]["predicted_n"] == 7  # what else the backend said
 
 
+async def test_an_answer_with_more_choices_than_were_asked_for_is_an_answer():
+    call, more = json.loads(whole_call("get_weather", PARIS).steps[0]), whole_text("or so")
+    [other] = json.loads(more.steps[0])["choices"]
+    other["message"]["tool_calls"] = None
+    answer = Script([json.dumps({**call, "choices": [*call["choices"], {**other, "index": 1}]}).encode()])
+    async with Setup([answer]) as s:
+        status, _, body = await s.client.post(asking())
+    assert status == 200
+    assert message_of(body)[0]["function_call"]["arguments"] == PARIS
+    assert json.loads(body)["choices"][1]["message"]["content"] == "or so"
+
+
 async def test_a_text_is_answered_byte_for_byte():
     script = whole_text("It is sunny.")
     async with Setup([script]) as s:

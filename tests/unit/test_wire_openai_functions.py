@@ -72,8 +72,10 @@ def test_what_is_no_earlier_call_stays_as_it_came(given):
     assert json.loads(bytes(request(sent).messages[1].raw)) == sent
 
 
-def test_a_functions_result_is_a_tools():
-    message = request({"role": "function", "name": "f", "content": "done"}).messages[1]
+@pytest.mark.parametrize("role", ["function", r"\u0066unction"])
+def test_a_functions_result_is_a_tools(role):
+    body = f'{{"messages": [{{"role": "{role}", "name": "f", "content": "done"}}]}}'
+    [message] = decode_request(body.encode()).messages
 
     assert (message.role, message.parts) == ("tool", (Result(call_id="", content="done", name="f"),))
 

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from forge.core.events import CallReady, Finished
 from forge.wire.openai import FunctionChunkEncoder, Identity, with_function_call
 
@@ -63,3 +65,47 @@ def test_an_answer_in_the_older_form_already_stays():
     answer = {"choices": [{"message": {"function_call": {"name": "f"}}, "finish_reason": "function_call"}]}
 
     assert json.loads(with_function_call(json.dumps(answer).encode())) == answer
+
+
+CALL = b'{"tool_calls": [{"function": {"name": "f", "arguments": "%b"}}]}'
+PLAIN = CALL % b"{}"
+
+
+@pytest.mark.parametrize(
+    ("choices", "becomes"),
+    [
+        pytest.param(
+            b'{"message": %b, "finish_reason": "tool_calls"}, {"message": {"tool_calls": null, "content": "x"}}'
+            % PLAIN,
+            [
+                {
+                    "message": {"function_call": {"name": "f", "arguments": "{}"}},
+                    "finish_reason": "function_call",
+                },
+                {"message": {"tool_calls": None, "content": "x"}},
+            ],
+            id="another-choice-with-null-for-calls",
+        ),
+        pytest.param(
+            b'{"message": %b}' % PLAIN,
+            [{"message": {"function_call": {"name": "f", "arguments": "{}"}}}],
+            id="no-reason",
+        ),
+        pytest.param(
+            b'{"message": %b, "finish_reason": null}, {"index": 1}, 5' % PLAIN,
+            [
+                {"message": {"function_call": {"name": "f", "arguments": "{}"}}, "finish_reason": None},
+                {"index": 1},
+                5,
+            ],
+            id="no-choices-at-all-beside-it",
+        ),
+        pytest.param(
+            b'{"message": %b, "logprobs": NaN}' % (CALL % rb"\ud83d"),
+            [{"message": {"function_call": {"name": "f", "arguments": "\ufffd"}}, "logprobs": None}],
+            id="half-an-emoji-and-nan",
+        ),
+    ],
+)
+def test_a_backends_odd_answer_is_still_an_answer(choices, becomes):
+    assert json.loads(with_function_call(b'{"choices": [%b]}' % choices))["choices"] == becomes

@@ -84,7 +84,7 @@ def is_call(value: Any) -> bool:
 def as_tool_message(raw: Raw) -> Raw:
     """A message that calls a function, or gives its result, as one of a tool. Its id is left to be made up."""
     fields: dict[str, Any] = dict(_decode_fields(raw))
-    if bytes(fields["role"]) == b'"function"':
+    if loads(bytes(fields["role"])) == "function":
         return Raw(dumps({**fields, "role": "tool", "tool_call_id": ""}))
     call = {"id": "", "type": "function", "function": fields.pop("function_call")}
     return Raw(dumps({**fields, "tool_calls": [call]}))
