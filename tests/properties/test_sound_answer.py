@@ -44,6 +44,7 @@ arguments = st.sampled_from(
         '{"name": "read", "arguments": {"path": "a"}}',
         '{"message": "hello"}',
         r'{"path": "a", "old\\_str": "b"}',
+        r'{"path": "a", "old\u005c_str": "b"}',
         '{"path": "a"} and more',
         '{"path": "a",}',
         '{"path": "a"',

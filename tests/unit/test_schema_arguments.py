@@ -7,7 +7,8 @@ import pytest
 
 from forge.core.ledger import Risk
 from forge.core.request import Tool
-from forge.schema.arguments import read_arguments
+from forge.schema.arguments import fit_as_written, read_arguments
+from forge.schema.validate import compile_schema
 
 WEATHER = Tool(
     name="get_weather",
@@ -197,3 +198,18 @@ def test_a_schema_that_wants_no_object_does_not_take_the_object_away(schema):
     checked = read_arguments(Tool(name="t", parameters=schema), "{}")
     assert (checked.value, checked.is_object) == ({}, True)
     assert checked.problems
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(r'{"old_str": "b\\n"}', id="as-declared"),
+        pytest.param(r'{"old\\_str": "b"}', id="escaped-as-markdown-does"),
+        pytest.param(r'{"old\u005c_str": "b"}', id="whose-backslash-is-escaped-by-number"),
+    ],
+)
+def test_what_fits_at_a_glance_is_what_reading_leaves_alone(text):
+    tool = Tool(name="edit", parameters={"type": "object", "properties": {"old_str": {"type": "string"}}})
+    checked = read_arguments(tool, text)
+    left_alone = checked.valid and not checked.fixes
+    assert fit_as_written(text, compile_schema(tool.parameters)) is left_alone

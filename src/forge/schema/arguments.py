@@ -138,7 +138,7 @@ def fit_as_written(text: str, compiled: CompiledSchema) -> bool:
     value = whole[0]
     if not isinstance(value, dict) or not _WRAPPER_NAMES.isdisjoint(value):
         return False
-    if "\\\\" in text and any("\\" in name for name in value):
+    if "\\" in text and any("\\" in name for name in value):
         return False  # a name may be escaped
     return _fits(value, compiled)
 
