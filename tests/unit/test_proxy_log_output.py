@@ -2,6 +2,7 @@ import asyncio
 import io
 import json
 import logging
+import threading
 
 import pytest
 
@@ -149,6 +150,27 @@ def test_what_waits_when_its_loop_ends_is_written_by_the_next_line_or_when_loggi
     asyncio.run(say("two"))
     log.info("three")
     assert out.words == ["one", "two", "three"]
+
+
+class Flushing:
+    """Has the log written while it is put into a line, as another thread may."""
+
+    def __str__(self):
+        writing = threading.Thread(target=logging.getLogger().handlers[-1].flush)
+        writing.start()
+        writing.join()
+        return "two"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
+async def test_a_line_that_is_made_while_others_are_written_is_not_lost(restored, level):
+    out = Written()
+    log = log_to(out)
+    log.info("one")
+    log.log(level, "%s", Flushing())
+    logging.getLogger().handlers[-1].flush()
+    assert out.words == ["one", "two"]
 
 
 @pytest.mark.anyio

@@ -53,7 +53,9 @@ class _Together(logging.StreamHandler[TextIO]):
     def flush(self) -> None:
         """Write what waits."""
         with self.lock or nullcontext():
-            lines, self._lines = self._lines, []
+            # Always the same list: another thread may be about to put a line into it.
+            lines = self._lines[:]
+            del self._lines[: len(lines)]
             if lines:
                 self.stream.write("\n".join((*lines, "")))
         super().flush()
