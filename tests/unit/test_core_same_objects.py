@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 
 from forge.core.same_objects import OfSameObjects
@@ -39,3 +42,29 @@ def test_the_oldest_goes_first() -> None:
     for objects in (*three, three[2], three[1], three[0]):
         count(objects)
     assert made == [*three, three[0]]
+
+
+def test_threads_may_share_it() -> None:
+    made_of = OfSameObjects[list[int], list[object]](list, size=4)
+    wrong: list[object] = []
+
+    def use() -> None:
+        for number in range(5_000):
+            try:
+                if made_of(([number],)) != [[number]]:
+                    wrong.append(number)
+            except RuntimeError as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
+    assert len(made_of._known) <= 4

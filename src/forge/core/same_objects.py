@@ -14,6 +14,8 @@ class OfSameObjects(Generic[T, V]):
 
     Comparing them (schemas) would cost what this saves. What is kept holds the objects, so that an identity in it
     cannot come to mean others. At most ``size`` are kept; the oldest goes first.
+
+    May be used by several threads: what is known is one dictionary, replaced as a whole.
     """
 
     __slots__ = ("_known", "_make", "_size")
@@ -30,7 +32,6 @@ class OfSameObjects(Generic[T, V]):
         if known is not None:
             return known[1]
         made = self._make(objects)
-        if len(self._known) >= self._size:
-            self._known.pop(next(iter(self._known)), None)
-        self._known[key] = (objects, made)
+        kept = [*self._known.items(), (key, (objects, made))]
+        self._known = dict(kept[-self._size :])
         return made
