@@ -6,7 +6,10 @@ import sys
 import threading
 
 import pytest
+from msgspec import Raw
 
+from forge.core.remembered import LONGEST
+from forge.core.request import Tool, written_bytes
 from forge.core.same_objects import OfSameObjects
 
 A, B = [1], [1]
@@ -42,6 +45,21 @@ def test_the_oldest_goes_first() -> None:
     for objects in (*three, three[2], three[1], three[0]):
         count(objects)
     assert made == [*three, three[0]]
+
+
+@pytest.mark.parametrize(
+    ("size", "kept"),
+    [
+        pytest.param(LONGEST, True, id="as-long-as-may-be"),
+        pytest.param(LONGEST + 1, False, id="longer"),
+        pytest.param(None, True, id="written-by-nobody"),
+    ],
+)
+def test_of_what_is_long_nothing_is_kept(size: int | None, kept: bool) -> None:
+    tool = Tool(name="f", raw=None if size is None else Raw(b" " * size))
+    made_of = OfSameObjects[object, list[object]](list, size=4, written=written_bytes)
+    objects = ("no tool", tool)
+    assert (made_of(objects) is made_of(objects)) is kept
 
 
 def test_threads_may_share_it() -> None:

@@ -6,6 +6,7 @@ in, so that a client of the same protocol can forward them untouched; the decode
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -91,6 +92,11 @@ class Tool(Struct, frozen=True, kw_only=True):
     kind: str = "function"
     raw: Raw | None = None
     protocol: Protocol | None = None
+
+
+def written_bytes(tools: Iterable[Any]) -> int:
+    """How many bytes those of some objects were written in that are a caller's tools."""
+    return sum(len(tool.raw) for tool in tools if isinstance(tool, Tool) and tool.raw is not None)
 
 
 class ToolChoice(Struct, frozen=True):

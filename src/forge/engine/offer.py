@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from forge.core.request import Tool
+from forge.core.request import Tool, written_bytes
 from forge.core.same_objects import OfSameObjects
 from forge.dialects.toolbox import Toolbox
 from forge.schema.check import CallFinding, check_call
@@ -34,5 +34,5 @@ class Offer:
         return check_call(name, arguments, self.toolbox.tools, compiled=self.toolbox.compiled)
 
 
-offer_of: Final = OfSameObjects[Tool, Offer](Offer, size=32)
+offer_of: Final = OfSameObjects[Tool, Offer](Offer, size=32, written=written_bytes)
 """The offer of some tools; the same one while the same tools keep coming."""

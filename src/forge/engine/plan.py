@@ -9,7 +9,7 @@ import msgspec
 
 from forge.core.capabilities import Capabilities
 from forge.core.events import CallReady
-from forge.core.request import ChatMessage, Constraint, Request, Tool
+from forge.core.request import ChatMessage, Constraint, Request, Tool, written_bytes
 from forge.core.same_objects import OfSameObjects
 from forge.dialects.reply import TextSegment
 from forge.engine import wording
@@ -223,5 +223,5 @@ def _make_usual(objects: tuple[Any, ...]) -> Plan:
     return Plan(Request(messages=(), tools=tuple(tools)), policy, capabilities)
 
 
-_usual_plan: Final = OfSameObjects[Any, Plan](_make_usual, size=32)
+_usual_plan: Final = OfSameObjects[Any, Plan](_make_usual, size=32, written=written_bytes)
 """The plan of requests with the same tools under the same policy, as they come by the hundred in a session."""

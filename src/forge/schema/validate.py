@@ -20,6 +20,8 @@ from forge.schema.understood import ENFORCED_FORMATS, understand
 
 _CACHE = 256
 """Compiled schemas kept at a time: the tools of a few dozen clients."""
+_LONGEST = 64 * 1024
+"""Bytes of a schema that is kept: compiled, it takes many times as much."""
 
 _KEYED = (
     "properties",
@@ -90,7 +92,8 @@ class CompiledSchema:
 
 def compile_schema(schema: object) -> CompiledSchema:
     """The compiled form of ``schema``, from a bounded cache keyed by the schema's digest. Never raises."""
-    return _compiled(_Key(schema))
+    key = _Key(schema)
+    return _compiled(key) if key.written <= _LONGEST else CompiledSchema(schema)
 
 
 def _mentions(schema: object, word: str) -> bool:
@@ -135,11 +138,13 @@ def _text_names(schema: dict[str, Any]) -> frozenset[str]:
 class _Key:
     """Equal for schemas of equal content, without keeping their serialised form in the cache."""
 
-    __slots__ = ("digest", "schema")
+    __slots__ = ("digest", "schema", "written")
 
     def __init__(self, schema: object) -> None:
         self.schema = schema
-        self.digest = hashlib.blake2b(_canonical(schema), digest_size=16).digest()
+        canonical = _canonical(schema)
+        self.written = len(canonical)
+        self.digest = hashlib.blake2b(canonical, digest_size=16).digest()
 
     def __hash__(self) -> int:
         return hash(self.digest)

@@ -7,12 +7,12 @@ a message before the others, whose ``raw`` is the value of the ``system`` field.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from forge.core.remembered import remembered
 from forge.core.request import (
     Call,
     ChatMessage,
@@ -234,7 +234,7 @@ def _result(block: _Block, param: str) -> list[Part]:
 # -- tools --------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=_MOST_TOOLS)
+@remembered(maxsize=_MOST_TOOLS)
 def _tools(data: bytes) -> tuple[Tool, ...]:
     """The tools of one array. A client sends the same array with each request: it is read once."""
     return tuple(_tool(entry, f"tools[{i}]") for i, entry in enumerate(_list(data, "tools")))

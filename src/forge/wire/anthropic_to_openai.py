@@ -7,12 +7,12 @@ one. What has no counterpart is left out and named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from forge.core.remembered import remembered
 from forge.core.request import ChatMessage, Opaque, Part, Protocol, Reasoning, Request, Result, Text, Tool
 from forge.wire.anthropic_ids import original_id
 from forge.wire.anthropic_media import openai_parts
@@ -28,6 +28,8 @@ _ONLY_THERE = frozenset({
 """Fields that steer Anthropic's own service, and those whose answer this API has no form for. Fields of nobody's (a
 server's own ones) are carried as they came."""
 _TOOL_FIELDS = frozenset({"type", "name", "description", "input_schema"})
+_LONGEST_TOOL = 32 * 1024
+"""Bytes of a tool of which it is kept what other protocols do not have of it."""
 _CACHE_MARK = b'"cache_control"'
 
 
@@ -162,7 +164,7 @@ def _tools(tools: tuple[Tool, ...], lost: set[str]) -> tuple[Tool, ...]:
     return tools if len(functions) == len(tools) else functions
 
 
-@lru_cache(maxsize=512)
+@remembered(maxsize=512, longest=_LONGEST_TOOL)
 def _other_fields(raw: bytes) -> frozenset[str]:
     """The names of the fields of a tool that other protocols do not have."""
     given = (name for name, value in loads(raw).items() if value is not None and name not in _TOOL_FIELDS)

@@ -24,6 +24,7 @@ from forge.core.request import (
     Result,
     Text,
     Tool,
+    written_bytes,
 )
 from forge.core.same_objects import OfSameObjects
 from forge.errors import RequestError
@@ -119,7 +120,7 @@ def _encode_all(tools: tuple[Tool, ...]) -> bytes:
     return b"[%b]" % b",".join([encode_tool(tool) for tool in tools])
 
 
-_encode_tools: Final = OfSameObjects[Tool, bytes](_encode_all, size=16)
+_encode_tools: Final = OfSameObjects[Tool, bytes](_encode_all, size=16, written=written_bytes)
 """The array of tools, put together once for as long as the same ones keep coming."""
 
 

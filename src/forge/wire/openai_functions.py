@@ -7,12 +7,12 @@ answer, and no ids.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from forge.core.remembered import remembered
 from forge.errors import RequestError
 from forge.wire.json_text import MAX_DEPTH, depth_within, dumps, loads
 
@@ -41,7 +41,7 @@ def read_functions(fields: dict[str, Raw]) -> bool:
     return True
 
 
-@lru_cache(maxsize=8)
+@remembered(maxsize=8)
 def _as_tools(functions: bytes) -> Raw:
     try:
         entries = _decode_list(functions)

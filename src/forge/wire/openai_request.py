@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from forge.core.remembered import remembered
 from forge.core.request import (
     Call,
     ChatMessage,
@@ -234,7 +234,7 @@ def _arguments(raw: Raw | UnsetType) -> str:
 # -- tools --------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=32)
+@remembered(maxsize=32)
 def _tools(data: bytes) -> tuple[Tool, ...]:
     """The tools of one array. A client sends the same array with each request: it is read once."""
     try:

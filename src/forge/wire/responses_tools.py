@@ -9,12 +9,12 @@ out and named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from forge.core.remembered import remembered
 from forge.core.request import Protocol, Tool, ToolChoice
 from forge.errors import RequestError
 from forge.wire.json_text import MAX_DEPTH, depth_within, dumps, loads, well_formed
@@ -60,7 +60,7 @@ def wire_name(name: str, namespace: str | None) -> str:
     return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}__{name}"
 
 
-@lru_cache(maxsize=32)
+@remembered(maxsize=32)
 def read_tools(data: bytes) -> Offer:
     """The offer that an array of tools makes. A client sends the same array with each request: it is read once.
 
