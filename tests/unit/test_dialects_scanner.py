@@ -168,6 +168,25 @@ def test_time_grows_with_the_text_and_not_faster(unit, piece):
     assert grows_linearly(read, 8_000)
 
 
+@pytest.mark.timeout(30)  # once it goes round in circles, it does for ever
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param("\n[TOOL_CALLS]<tool_results>", id="a-call-and-a-result"),
+        pytest.param(r"<tool_calls:opensource><|User|><|begin\_of\_sentence|>", id="calls-and-a-turn"),
+        pytest.param(r"<｜DSML｜tool_calls>[INST]<｜begin\_of\_sentence｜>", id="calls-and-an-instruction"),
+    ],
+)
+@pytest.mark.parametrize("piece", [7, 1 << 20])
+def test_a_model_that_repeats_its_tokens_for_ever_is_read_to_its_end(unit, piece):
+    text = unit * 4_000
+    scanner = ReplyScanner(TOOLS)
+    parts = [scanner.feed(text[at : at + piece]) for at in range(0, len(text), piece)]
+    parts.append(scanner.finish())
+    assert not any(part.calls for part in parts)
+    assert len("".join(part.text for part in parts)) > len(text) / 2
+
+
 @pytest.mark.parametrize(
     "text",
     [

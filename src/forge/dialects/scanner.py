@@ -247,7 +247,7 @@ class ReplyScanner:
         """No notation wants it: look at it again behind the opener, unless that was done too often."""
         if self._rescanned > 2 * read_to + _FREE_RESCANS:
             self._show(read_to)
-            self._scan = max(self._scan, self._shown)
+            self._scan = max(self._resume, self._shown)  # a reader may have gone back to where it began
         else:
             self._scan = self._skip_run()
 
