@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from costs import grows_linearly
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,3 +90,19 @@ def nested(depth):
 @pytest.mark.parametrize(("depth", "within"), [(0, True), (64, True), (65, False), (3000, False)])
 def test_depth_within(depth, within):
     assert depth_within(nested(depth)) is within
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(rb'{"a": "\", NaN', id="closed-nowhere"),
+        pytest.param(b'{"a": "b\\', id="cut-in-an-escape"),
+    ],
+)
+def test_a_string_that_is_not_closed_stays(body):
+    assert strict(body) == body
+
+
+@pytest.mark.parametrize("escape", [rb"\"", rb"\\\"", b"\\u0022"], ids=repr)
+def test_a_body_that_was_cut_off_in_a_string_costs_what_its_size_does(escape):
+    assert grows_linearly(lambda count: strict(b'{"a": "' + escape * count), 4_000)

@@ -21,7 +21,8 @@ MAX_DEPTH = 64
 """Nesting that decoded values may have. Deeper ones are refused: every recursive reader behind would break."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_STRING_OR_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|\bNaN\b|-?\bInfinity\b', re.DOTALL)
+_STRING_OR_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|\bNaN\b|-?\bInfinity\b', re.DOTALL)
+"""A string that is not closed goes to the end: it would be looked for again from every quote in it."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
     re.DOTALL,
