@@ -7,6 +7,7 @@ import logging
 import pytest
 from servers.proxied import PARIS, Setup, chat
 from servers.scripted import Gate, error, stream_call, stream_text, whole_call, whole_text
+from yarl import URL
 
 from forge.proxy.limits import Limits
 
@@ -109,6 +110,28 @@ async def test_a_stream_that_began_before_the_backend_answered_has_none():
             assert answer.headers["x-request-id"]
             gate.set()
             assert b"Sunny." in await answer.read()
+
+
+async def test_a_pipelined_request_hears_nothing_of_the_one_before_it():
+    gate = Gate()
+    second = stream_text(["Two."])
+    second.steps.insert(0, gate)
+    async with openai(whole_text("One."), second, limits=Limits(heartbeat_seconds=0.05)) as s:
+        address = URL(s.client.url)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        for body in (chat(), chat(stream=True)):
+            data = json.dumps(body).encode()
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n\r\n"
+            writer.write(head.encode() + data)
+        first = await reader.readuntil(b"One.")
+        head = await reader.readuntil(b": waiting")
+        gate.set()
+        await reader.readuntil(b"[DONE]")
+        writer.close()
+    assert first.count(b"req_theirs") == 1
+    assert b"200 OK" in head
+    assert b"req_theirs" not in head
+    assert b"x-ratelimit" not in head
 
 
 async def test_neighbours_do_not_hear_one_another():

@@ -113,7 +113,10 @@ async def test_a_request_that_came_from_here_is_a_loop():
     assert sent == []
     assert via[1].startswith(via[0])
     await ask(gate, (b"via", via[1].encode()))
-    assert sent[0]["status"] == 508
+    await ask(
+        gate, (b"via", via[1].encode()), (b"via", b"1.1 squid")
+    )  # as a proxy in between may add its own
+    assert [message["status"] for message in sent if "status" in message] == [508, 508]
     assert len(via) == 2
 
 

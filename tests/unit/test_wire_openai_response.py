@@ -224,6 +224,14 @@ def test_a_whole_answer_keeps_its_bytes():
     assert decode_response(body)[-1].body == body
 
 
+@pytest.mark.parametrize("reason", ["", ',"finish_reason":null', ',"finish_reason":""'])
+def test_a_whole_answer_that_does_not_say_why_it_ended_is_told_anew(reason):
+    calls = b'"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]'
+    finish = decode_response(b'{"choices":[{"message":{%b}%b}]}' % (calls, reason.encode()))[-1]
+    assert finish.reason == "tool_calls"
+    assert finish.body is None
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"<html></html>", b"[]", b"{}", b'{"choices":[]}', b'{"choices":null}']
 )

@@ -96,7 +96,10 @@ class Gate:
         admitted = admit(self._settings, found)
         chosen = _chosen(headers) if b"anthropic-version" in named or b"anthropic-beta" in named else {}
         caller = _caller(scope, admitted)
-        admitted["Via"] = self._forwarded_by(named.get(b"via", b""))
+        via = named.get(b"via", b"")
+        if via and len(named) != len(headers):
+            via = b",".join(value for name, value in headers if name == b"via")
+        admitted["Via"] = self._forwarded_by(via)
         return Head(admitted, named.get(b"content-length"), caller, chosen)
 
     def _forwarded_by(self, via: bytes) -> str:

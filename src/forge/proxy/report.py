@@ -77,6 +77,7 @@ class Report:
     )
 
     def __init__(self, path: str, send: Send, id_headers: tuple[bytes, ...] = (b"x-request-id",)) -> None:
+        heard.set(())  # a pipelined request begins in the context of the one before it
         self._id_headers = id_headers
         self.id = f"req_{_THIS_PROCESS}{next(_numbers):08x}"
         self.path = path

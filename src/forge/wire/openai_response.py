@@ -75,6 +75,11 @@ class ChunkDecoder:
         self._misses = 0
         self.done = False
 
+    @property
+    def says_why(self) -> bool:
+        """Whether a reason for the end has come."""
+        return self._reason is not None
+
     def feed(self, data: bytes) -> list[Delta]:
         """The deltas of one event; none once the stream has said that it is done, in whatever pieces it comes.
 
@@ -226,7 +231,7 @@ class ChunkDecoder:
 
 
 def decode_response(body: bytes) -> list[Delta]:
-    """The deltas of a whole answer; the last is a ``Finish`` that carries ``body`` itself.
+    """The deltas of a whole answer; the last is a ``Finish`` that carries ``body`` itself, if that says why it ended.
 
     Raises:
         BackendError: the body is an error, no JSON object, or has no choices.
@@ -243,7 +248,9 @@ def decode_response(body: bytes) -> list[Delta]:
     deltas += decoder.end()
     finish = deltas[-1]
     assert isinstance(finish, Finish)
-    deltas[-1] = Finish(reason=finish.reason, extra=finish.extra, body=body)
+    # Without a reason in it clients cannot tell a call from a text; ours is one that was read from what is there.
+    kept = body if decoder.says_why else None
+    deltas[-1] = Finish(reason=finish.reason, extra=finish.extra, body=kept)
     return deltas
 
 
