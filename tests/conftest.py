@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,7 @@ from forge.embedded.launch import EmbeddedServer, start
 from forge.embedded.models import DEFAULT_MODEL, MODELS
 
 collect_ignore_glob = ["fixtures/*"]
+MODEL = "tests/integration/"
 
 # Who runs the tests in the background of a script has them ignore Ctrl-C, and all programs that they start with it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -34,17 +36,45 @@ hypothesis.settings.load_profile("forge")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All integration tests go to one worker: two model servers on two cores only slow one another down.
+    """Each file goes to one worker, so that what it prepares is prepared once; those with the model all go to one, first.
 
-    ``xdist_group`` does not do that: pytest-xdist 3.8 writes the group into a node's id, where pytest 9 no longer sees it.
+    Two model servers on two cores only slow one another down. ``xdist_group`` does not do that: pytest-xdist 3.8 writes
+    the group into a node's id, where pytest 9 no longer sees it. The order is that of the collection, in which the
+    tests that start processes come long before the many small ones.
     """
     from xdist.scheduler import LoadScopeScheduling
+    from xdist.workermanage import WorkerController
 
     class OneWorkerForTheModel(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "integration" if "tests/integration/" in nodeid else nodeid
+            path = nodeid.partition("::")[0]
+            return MODEL if path.startswith(MODEL) else path
 
+        def _assign_work_unit(self, node: WorkerController) -> None:
+            if MODEL in self.workqueue:
+                self.workqueue.move_to_end(MODEL, last=False)
+            super()._assign_work_unit(node)
+
+        def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+            """Forgets what is done: after each test all that a worker ever had would be counted anew."""
+            super().mark_test_complete(node, item_index, duration)
+            work = self.assigned_work[node]
+            for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+                del work[scope]
+
+    config.option.loadscopereorder = False
     return OneWorkerForTheModel(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: no garbage collection need look through it, again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
