@@ -6,8 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from forge.dialects import ReplyScanner, parse_tool_calls
+from forge.dialects.toolbox import Toolbox
 
 CASES = [
     json.loads(line)
@@ -22,7 +24,9 @@ CASES = [
     for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()
     if line
 ]
-IDS = [f"{case['id']}-{case['family']}" for case in CASES]
+FAMILIES: dict[str, dict[str, dict]] = {}
+for case in CASES:
+    FAMILIES.setdefault(case["family"], {})[case["id"]] = case
 
 REFUSED = {
     # The text ends right behind a value; nothing tells it from one that was cut off, and a call that was cut off
@@ -35,6 +39,7 @@ SHOWN_BEFORE_CLOSING = {
     "pub-252",
     "pub-268",
 }
+FAMILY = pytest.mark.parametrize("cases", FAMILIES.values(), ids=FAMILIES)
 
 
 def plain(calls):
@@ -56,8 +61,12 @@ def accepted(case):
     return [case["expected"], *case.get("alt", [])]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_calls_and_text(case):
+@FAMILY
+def test_calls_and_text(cases):
+    each(calls_and_text, cases)
+
+
+def calls_and_text(case):
     reply = parse_tool_calls(case["text"], case["tools"])
     calls = plain(reply.calls)
     if case["id"] in REFUSED:
@@ -72,12 +81,17 @@ def test_calls_and_text(case):
         assert squeezed(reply.text) == squeezed(case["residual_text"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_pieces_give_the_same_segments(case):
-    whole = parse_tool_calls(case["text"], case["tools"])
+@FAMILY
+def test_pieces_give_the_same_segments(cases):
+    each(same_segments, cases)
+
+
+def same_segments(case):
+    tools = Toolbox(case["tools"])
+    whole = parse_tool_calls(case["text"], tools)
     rng = random.Random(case["id"])
     for sizes in ((1,), (1, 2, 3, 5, 8, 40)):
-        scanner = ReplyScanner(case["tools"])
+        scanner = ReplyScanner(tools)
         parts, at = [], 0
         while at < len(case["text"]):
             size = rng.choice(sizes)
@@ -89,14 +103,18 @@ def test_pieces_give_the_same_segments(case):
         assert "".join(part.reasoning for part in parts) == whole.reasoning
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_a_cut_text_gives_no_call_that_the_whole_text_does_not_hold(case):
-    text = case["text"]
+@FAMILY
+def test_a_cut_text_gives_no_call_that_the_whole_text_does_not_hold(cases):
+    each(only_calls_of_the_whole, cases)
+
+
+def only_calls_of_the_whole(case):
+    text, tools = case["text"], Toolbox(case["tools"])
     allowed = [call for calls in accepted(case) for call in calls]
     most = 120 if case["id"].startswith("pub") else 40
     stops = sorted(random.Random(1).sample(range(len(text) + 1), min(most, len(text) + 1)))
     for stop in stops:
-        for call in plain(parse_tool_calls(text[:stop], case["tools"]).calls):
+        for call in plain(parse_tool_calls(text[:stop], tools).calls):
             assert any(same(call, other) for other in allowed), text[:stop]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
+from cases import each
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "forge"
 
@@ -88,6 +88,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
+
+
 def runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes but those under ``if TYPE_CHECKING:``."""
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -97,19 +102,20 @@ def runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield from runtime_nodes(child)
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """Every module that a file imports at run time, lazily or not, as a dotted name."""
+    found: list[str] = []
     for node in runtime_nodes(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             module = node.module or ""
-            yield module
+            found.append(module)
             # ``from forge.serving import logs`` imports the module forge.serving.logs.
-            yield from (
-                f"{module}.{alias.name}" for alias in node.names if is_module(f"{module}.{alias.name}")
-            )
+            found += [f"{module}.{alias.name}" for alias in node.names if is_module(f"{module}.{alias.name}")]
+    return tuple(found)
 
 
 def is_module(name: str) -> bool:
@@ -119,49 +125,51 @@ def is_module(name: str) -> bool:
     return base.with_suffix(".py").is_file() or (base / "__init__.py").is_file()
 
 
-def ids(path: Path) -> str:
-    return dotted(path) or "forge"
+ALL = {dotted(path) or "forge": path for path in sources()}
+PURE = {name: path for name, path in ALL.items() if dotted(path) and layer_of(dotted(path)) in PURE_LAYERS}
 
 
-ALL = [pytest.param(path, id=ids(path)) for path in sources()]
-PURE = [
-    pytest.param(path, id=ids(path))
-    for path in sources()
-    if dotted(path) and layer_of(dotted(path)) in PURE_LAYERS
-]
+def test_every_module_belongs_to_a_layer() -> None:
+    each(every_module_belongs_to_a_layer, ALL)
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_every_module_belongs_to_a_layer(path: Path) -> None:
+def every_module_belongs_to_a_layer(path: Path) -> None:
     module = dotted(path)
 
     assert module == "" or layer_of(module) in layer_names() | {"server", "rpc", "typing", "__main__"}
 
 
-@pytest.mark.parametrize("path", PURE)
-def test_below_the_purity_line_nothing_touches_the_world(path: Path) -> None:
+def test_below_the_purity_line_nothing_touches_the_world() -> None:
+    each(below_the_purity_line_nothing_touches_the_world, PURE)
+
+
+def below_the_purity_line_nothing_touches_the_world(path: Path) -> None:
     banned = BANNED_BELOW_THE_LINE - ALLOWED.get(dotted(path), set())
     touched = sorted({name for name in imports(path) if name.split(".")[0] in banned})
 
     assert touched == []
 
 
-@pytest.mark.parametrize("path", PURE)
-def test_below_the_purity_line_nothing_prints_or_opens_files(path: Path) -> None:
+def test_below_the_purity_line_nothing_prints_or_opens_files() -> None:
+    each(below_the_purity_line_nothing_prints_or_opens_files, PURE)
+
+
+def below_the_purity_line_nothing_prints_or_opens_files(path: Path) -> None:
     calls = {
-        node.func.id
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        node.func.id for node in nodes(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
 
     assert calls & {"open", "print", "input"} == set()
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_imports_point_downwards(path: Path) -> None:
+def test_imports_point_downwards() -> None:
+    each(imports_point_downwards, ALL)
+
+
+def imports_point_downwards(path: Path) -> None:
     module = dotted(path)
     if module in ("", "core"):
-        pytest.skip("re-exports from above, lazily")
+        return  # re-exports from above, lazily
     rank = {name: number for number, row in enumerate(LAYERS) for name in row}
     own = layer_of(module)
     upwards = []
@@ -175,8 +183,11 @@ def test_imports_point_downwards(path: Path) -> None:
     assert upwards == []
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_no_file_is_longer_than_a_reader_holds(path: Path) -> None:
+def test_no_file_is_longer_than_a_reader_holds() -> None:
+    each(no_file_is_longer_than_a_reader_holds, ALL)
+
+
+def no_file_is_longer_than_a_reader_holds(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
 
 
@@ -200,11 +211,12 @@ def function_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or 0) - node.lineno + 1 - docstring
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_no_function_is_longer_than_a_screen(path: Path) -> None:
-    functions = [
-        node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+def test_no_function_is_longer_than_a_screen() -> None:
+    each(no_function_is_longer_than_a_screen, ALL)
+
+
+def no_function_is_longer_than_a_screen(path: Path) -> None:
+    functions = [node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     long = {
         node.name: function_lines(node) for node in functions if function_lines(node) > MAX_FUNCTION_LINES
     }
@@ -212,11 +224,14 @@ def test_no_function_is_longer_than_a_screen(path: Path) -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_no_module_swallows_every_error(path: Path) -> None:
+def test_no_module_swallows_every_error() -> None:
+    each(no_module_swallows_every_error, ALL)
+
+
+def no_module_swallows_every_error(path: Path) -> None:
     lone = [
         node.lineno
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ExceptHandler)
         and (
             node.type is None
