@@ -9,6 +9,7 @@ import json
 import random
 
 import pytest
+from cases import each, each_awaited
 from servers import recordings
 
 from forge.core.events import Finish
@@ -22,27 +23,37 @@ from forge.wire.sse import SSEDecoder
 pytestmark = pytest.mark.anyio
 
 TABLE = json.loads((recordings.FIXTURES / "expected.json").read_text(encoding="utf-8"))
-ROWS = [pytest.param(name, row, id=name) for name, row in TABLE.items()]
 STREAMS = [name for name, row in TABLE.items() if name.endswith((".sse", ".ndjson")) and "error" not in row]
+
+
+def by_server(names):
+    """A test for the recordings of each server with its model; their names are the cases."""
+    groups = {}
+    for name in names:
+        groups.setdefault(name.rpartition("/")[0], {})[name] = name
+    return pytest.mark.parametrize("names", groups.values(), ids=groups)
 
 
 def streams(name):
     return not name.endswith(".json") or name.endswith("_stream.json")
 
 
-@pytest.mark.parametrize(("name", "row"), ROWS)
+@by_server(TABLE)
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_a_recorded_answer_is_read_exactly(name, row, seed):
-    expected = dict(row)
-    script = recordings.script(name, expected.pop("status", 200), seed=seed)
-    deltas, error = [], None
-    try:
-        await recordings.replay(name, script, deltas, stream=streams(name))
-    except ForgeError as raised:
-        error = raised
+async def test_a_recorded_answer_is_read_exactly(names, seed):
+    async def read_exactly(name):
+        expected = dict(TABLE[name])
+        script = recordings.script(name, expected.pop("status", 200), seed=seed)
+        deltas, error = [], None
+        try:
+            await recordings.replay(name, script, deltas, stream=streams(name))
+        except ForgeError as raised:
+            error = raised
 
-    assert recordings.read(deltas, error) == expected
-    assert error is not None or [d for d in deltas if isinstance(d, Finish)] == [deltas[-1]]
+        assert recordings.read(deltas, error) == expected
+        assert error is not None or [d for d in deltas if isinstance(d, Finish)] == [deltas[-1]]
+
+    await each_awaited(read_exactly, names)
 
 
 def last_word(name):
@@ -54,8 +65,12 @@ def last_word(name):
     return data.index(marks[name[name.rindex(".") :]])
 
 
-@pytest.mark.parametrize("name", STREAMS)
-async def test_a_cut_stream_is_an_error_wherever_it_is_cut(name):
+@by_server(STREAMS)
+async def test_a_cut_stream_is_an_error_wherever_it_is_cut(names):
+    await each_awaited(an_error_wherever_it_is_cut, names)
+
+
+async def an_error_wherever_it_is_cut(name):
     for upto in random.Random(name).sample(range(last_word(name)), 3):
         with pytest.raises(StreamError):
             await recordings.replay(name, recordings.script(name, upto=upto), [], stream=True)
@@ -65,8 +80,12 @@ def whole_of(name):
     return name.replace("_stream", "").replace(".sse", ".json").replace(".ndjson", ".json")
 
 
-@pytest.mark.parametrize("name", sorted({whole_of(name) for name in STREAMS} & set(TABLE)))
-async def test_a_whole_answer_where_a_stream_was_asked_for(name):
+@by_server(sorted({whole_of(name) for name in STREAMS} & set(TABLE)))
+async def test_a_whole_answer_where_a_stream_was_asked_for(names):
+    await each_awaited(a_whole_answer_where_a_stream_was_asked_for, names)
+
+
+async def a_whole_answer_where_a_stream_was_asked_for(name):
     deltas = []
     await recordings.replay(name, recordings.script(name), deltas, stream=True)
 
@@ -91,8 +110,12 @@ def decoded(name, pieces):
     return deltas + reader.end()
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_every_split_is_read_alike(name):
+@by_server(STREAMS)
+def test_every_split_is_read_alike(names):
+    each(every_split_is_read_alike, names)
+
+
+def every_split_is_read_alike(name):
     data = (recordings.FIXTURES / name).read_bytes()
     splits = [
         [data],

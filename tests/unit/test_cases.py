@@ -1,7 +1,7 @@
 """The tests' own tool for many cases in one test: a case that fails is never lost."""
 
 import pytest
-from cases import each
+from cases import each, each_awaited
 
 
 def even(number):
@@ -27,3 +27,13 @@ def test_an_error_that_did_not_come_fails_its_case():
 
     with pytest.raises(BaseExceptionGroup, match="1 of 2 cases: number"):
         each(refuses, {"number": "1", "text": "a"})
+
+
+@pytest.mark.anyio
+async def test_cases_that_are_awaited_fail_alike():
+    async def later(number):
+        even(number)
+
+    await each_awaited(later, {"two": 2})
+    with pytest.raises(ExceptionGroup, match=r"^1 of 2 cases: one$"):
+        await each_awaited(later, {"one": 1, "two": 2})
