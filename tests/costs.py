@@ -25,7 +25,6 @@ def grows_linearly(work: Callable[[int], object], size: int) -> bool:
 
 
 def _spent(work: Callable[[int], object], size: int) -> float:
-    gc.collect()
     gc.disable()
     try:
         began = time.thread_time()
