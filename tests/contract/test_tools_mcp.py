@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from servers.ports import free_port
 from forge import ContextManager, NoCompact, ToolCall, Workflow, WorkflowRunner, respond_tool
 from forge.tools.mcp import McpConnectionError, McpToolError, mcp_tools
 
-pytest.importorskip("mcp", reason="needs the mcp extra")
-pytestmark = pytest.mark.anyio
+# Not importorskip: every worker that collects would import it, which takes longer than all that is in this file.
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(find_spec("mcp") is None, reason="needs the mcp extra"),
+]
 
 PROGRAM = str(Path(__file__).resolve().parents[1] / "servers" / "mcp_server.py")
 STDIO = [sys.executable, PROGRAM]
