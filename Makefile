@@ -4,6 +4,7 @@ VENV   := .venv
 NEWEST := .venv-newest
 VLLM   := .venv-vllm
 RUN    := $(VENV)/bin/python
+MAKE_NEWEST = $(PYTHON) scripts/bootstrap.py $(NEWEST) --extras dev,embedded --python newest --unless-like $(VENV)
 # Where the coding agents of `make test-clients` live.
 CLIENTS ?= .clients
 # Workers for pytest. More than there are cores: one runs the tests against the model, most others wait for sockets.
@@ -21,7 +22,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types unit integration newest test-clients test-openapi format bench-embedded bench-overhead soak clean install dev model second-server test-vllm
+.PHONY: help demo test checks lint types unit integration newest test-clients test-openapi format bench-embedded bench-overhead soak clean install dev model second-server test-vllm
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +30,7 @@ help:  ## this list
 demo: install model  ## a small real model, ten tool-calling requests: straight to it, and through Forge
 	@exec $(RUN) benchmarks/demo.py
 
-test: lint types unit newest  ## everything: lint, types, all tests on the lowest and the newest Python found
+test: checks unit newest  ## everything: lint, types, all tests on the lowest and the newest Python found
 
 install:
 	@$(PYTHON) scripts/bootstrap.py $(VENV) --extras embedded
@@ -39,6 +40,16 @@ dev:
 
 model: install
 	@$(RUN) -m forge.embedded install
+
+# Lint and types take one core: on another the environment of the newest Python is made meanwhile.
+checks: dev
+	@$(MAKE_NEWEST) & made=$$!; \
+	stop() { kill $$made 2>/dev/null; wait $$made; exit 1; }; \
+	trap stop INT TERM HUP; \
+	for check in "ruff check ." "ruff format --check ." mypy; do \
+	  echo "$(RUN) -m $$check"; $(RUN) -m $$check || stop; \
+	done; \
+	wait $$made
 
 lint: dev  ## ruff: rules and format
 	$(RUN) -m ruff check .
@@ -61,7 +72,7 @@ second-server: dev
 
 # The model server is the same binary for every Python, so the tests against it run once.
 newest: dev
-	@$(PYTHON) scripts/bootstrap.py $(NEWEST) --extras dev,embedded --python newest --unless-like $(VENV)
+	@$(MAKE_NEWEST)
 	@if [ -x $(NEWEST)/bin/python ]; then \
 	  echo "$(NEWEST)/bin/python -m pytest"; \
 	  exec $(NEWEST)/bin/python -m pytest -q -n $(JOBS) -m "not integration"; \
