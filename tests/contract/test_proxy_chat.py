@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 
 import pytest
 from servers.ports import free_port
@@ -385,6 +386,18 @@ async def test_wrong_routes_and_methods(method, path, status):
         assert response.status == status
         assert (await response.json())["error"].keys() == {"message", "type", "param", "code"}
         assert "access-control-allow-origin" not in response.headers
+
+
+async def test_a_base_url_with_a_path_too_much_is_said_and_logged(caplog):
+    with caplog.at_level(logging.INFO, "forge.proxy"):
+        async with Setup() as s:
+            status, _, answer = await s.client.post(chat(), path="/v1/v1/chat/completions")
+            _, _, anthropics = await s.client.post(chat(), path="/v1/v1/messages")
+    assert status == 404
+    assert "base URL has a /v1 too much" in json.loads(answer)["error"]["message"]
+    assert json.loads(anthropics)["type"] == "error"
+    [line, _] = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert line.startswith("refused 404 POST '/v1/v1/chat/completions'")
 
 
 async def test_web_pages_of_other_sites_are_refused():

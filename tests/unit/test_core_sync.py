@@ -1,6 +1,8 @@
 """Async code for callers without a loop."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -31,6 +33,47 @@ def test_errors_arrive():
 @pytest.mark.anyio
 async def test_callable_beside_a_running_loop():
     assert run_blocking(asyncio.sleep(0, "done")) == "done"
+
+
+UNCLOSED = """
+import asyncio
+from forge.core.sync import run_blocking
+
+async def kept():
+    try:
+        yield
+    finally:
+        print("closed")
+
+async def fail():
+    await anext(generator)
+    raise KeyError("x")
+
+async def waiting():
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("cancelled")
+
+async def begin():
+    task.append(asyncio.ensure_future(waiting()))
+    await asyncio.sleep(0)
+
+task = []
+generator = kept()
+run_blocking(begin())
+run_blocking(fail())
+"""
+
+
+def test_what_nobody_closed_is_closed_with_the_program():
+    """As it would be by asyncio.run: clients keep their connections by a generator."""
+    ended = subprocess.run(
+        [sys.executable, "-c", UNCLOSED], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ended.stdout == "cancelled\nclosed\n"
+    assert ended.stderr.endswith("KeyError: 'x'\n")
 
 
 def test_waiting_for_itself_is_refused():

@@ -154,7 +154,19 @@ VLLM = {"backend": "vllm", "model_path": "m"}
         ),
         pytest.param({"backend_url": URL, "budget_mode": "backend"}, "budget_mode", id="unmanaged-mode"),
         pytest.param({"backend_url": URL, "extra_flags": ("-x",)}, "extra_flags", id="unmanaged-flags"),
-        pytest.param({"backend": "embedded", "gguf": "m"}, "do not accept gguf", id="embedded-gguf"),
+        pytest.param(
+            {"backend": "embedded", "gguf": "m"}, "'embedded' does not accept gguf", id="embedded-gguf"
+        ),
+        pytest.param(
+            {"backend": "embedded", "extra_flags": ("-t", "2")},
+            "'embedded' does not accept extra_flags",
+            id="embedded-flags",
+        ),
+        pytest.param(
+            {"backend": "embedded", "budget_mode": "backend"},
+            "'embedded' does not accept budget_mode",
+            id="embedded-mode",
+        ),
     ],
 )
 def test_servers_to_be_started(fields, named):

@@ -295,7 +295,9 @@ class Inference:
             if isinstance(response, TextResponse)
             else str([(c.tool, c.args) for c in response])
         )
-        error = _ExhaustedError(f"Exhausted after {budget}: the last answer was rejected ({nudge.kind})", raw)
+        what = ", text instead of a call," if isinstance(response, TextResponse) else ""
+        sentence = f"Exhausted after {budget}: the last answer{what} was rejected ({nudge.kind})"
+        error = _ExhaustedError(sentence, raw)
         error.usage = usage
         failed = self._rejection(response, result)
         error.messages = [*self.messages, *failed]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_WIND_UP_S: Final = 2.0
+"""Seconds that the end of the program may wait for the loop's."""
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -39,5 +43,23 @@ def _private_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None or _loop.is_closed():
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="forge-sync", daemon=True).start()
+            thread = threading.Thread(target=_loop.run_forever, name="forge-sync", daemon=True)
+            thread.start()
+            atexit.register(_end, _loop, thread)
         return _loop
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """End the loop with the program, as ``asyncio.run`` would: connections that nobody closed are closed."""
+    if thread.is_alive() and not loop.is_closed():  # a forked process has the loop, and not the thread
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_wind_up(loop), loop).result(_WIND_UP_S)
+        loop.call_soon_threadsafe(loop.stop)
+
+
+async def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()

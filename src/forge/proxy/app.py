@@ -126,18 +126,21 @@ class _GatedApp(Starlette):
 def error_body(path: str, failure: Failure) -> bytes:
     """An error body in the protocol that is spoken at ``path``."""
     # All of that API's clients read errors in its shape, those too that want a route that is not here.
-    other = _ANTHROPIC if path.startswith(_ANTHROPIC.path) else _OPENAI
+    other = _ANTHROPIC if _ANTHROPIC.path in path else _OPENAI
     return DOORS.get(path, other).error_body(failure)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    twice = "; the client's base URL has a /v1 too much" if path.startswith("/v1/v1") else ""
     sentence = {
-        404: "no such route on this proxy; GET /openapi.json lists them",
+        404: f"no such route on this proxy{twice}; GET /openapi.json lists them",
         405: f"this route does not take {request.method} requests",
     }.get(error.status_code, str(error.detail))
     failure = describe(HttpError(error.status_code, sentence, code=_CODES.get(error.status_code)))
-    body = error_body(request.scope["path"], failure)
+    _log.info("refused %d %s %r: %r", failure.status, request.method, path, failure.message)
+    body = error_body(path, failure)
     return Response(body, error.status_code, headers=error.headers, media_type="application/json")
 
 

@@ -95,7 +95,10 @@ def _offline(ctx: click.Context) -> Iterator[Finding]:
     yield runtime_finding()
     yield from (profile_finding(path) for path in ([named] if named is not None else profile_paths()))
     if named is None and not profile_paths():
-        yield Finding("profiles", "error", f"there is none in {profile_root()}; write one with 'init'")
+        where = profile_root()
+        yield Finding(
+            "profiles", "error", f"there is none in {where}; write one with 'init', or use flags alone"
+        )
     yield health_finding()
 
 
@@ -145,4 +148,4 @@ def health_finding() -> Finding:
         return Finding("listener", "error", f"a proxy on 127.0.0.1 does not answer: {error}")
     if status != 200:
         return Finding("listener", "error", f"a proxy on 127.0.0.1 answers with status {status}")
-    return Finding("listener", "ok", "a proxy on 127.0.0.1 answers")
+    return Finding("listener", "ok", "a proxy started for this check on 127.0.0.1 answers")

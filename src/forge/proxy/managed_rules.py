@@ -13,6 +13,7 @@ MANAGEABLE: Final = frozenset({"llamaserver", "llamafile", "vllm", "ollama"})
 BUDGET_MODES: Final = ("backend", "manual", "forge-full", "forge-fast")
 
 IDENTITY: Final = {"llamaserver": "gguf", "llamafile": "gguf", "vllm": "model_path", "ollama": "model"}
+_NO_EXTRA_FLAGS: Final = "extra_flags are not supported for unmanaged backends"
 _LLAMA_FLAGS: Final = ("--host", "--port", "-m", "--model", "-c", "--ctx-size")
 _OWN_FLAGS: Final = {
     "llamaserver": _LLAMA_FLAGS,
@@ -73,13 +74,16 @@ def owned_flags(given: Sequence[str], owned: Sequence[str]) -> list[str]:
 
 
 def _needs_managed(settings: Settings) -> str | None:
+    who = "backend='embedded' does" if settings.embedded else "unmanaged backends do"
     for name in ("gguf", "model_path", "budget_mode"):
         if getattr(settings, name) is not None:
-            return f"unmanaged backends do not accept {name}"
+            return f"{who} not accept {name}"
     if settings.budget_tokens is not None and settings.budget_tokens <= 0:
         return "unmanaged budget_tokens must be positive"
     if settings.backend_port is not None and not 1 <= settings.backend_port <= 65535:
         return "backend_port of a server that runs must be between 1 and 65535"
     if settings.embedded and (settings.backend_port is not None or settings.budget_tokens is not None):
         return "backend='embedded' accepts neither backend_port nor budget_tokens"
-    return "extra_flags are not supported for unmanaged backends" if settings.extra_flags else None
+    if settings.extra_flags:
+        return f"{who} not accept extra_flags" if settings.embedded else _NO_EXTRA_FLAGS
+    return None
