@@ -197,6 +197,9 @@ def test_a_model_that_repeats_its_tokens_for_ever_is_read_to_its_end(unit, piece
         pytest.param("<tools>]~b]", id="an anchor near the edge of a window"),
         pytest.param("<<think>", id="a run before an opener"),
         pytest.param("[[TOOL_CALLS]", id="a run before a bracket opener"),
+        pytest.param(
+            '[unused11]{"f": {' * 6 + "f([", id="a mark that begins with a bracket, behind a bracket"
+        ),
     ],
 )
 def test_every_split_gives_the_same(text):
@@ -206,6 +209,7 @@ def test_every_split_gives_the_same(text):
         parts = [scanner.feed(text[:cut]), scanner.feed(text[cut:]), scanner.finish()]
         assert "".join(part.text for part in parts) == whole.text
         assert "".join(part.reasoning for part in parts) == whole.reasoning
+        assert [rejected for part in parts for rejected in part.rejected] == whole.rejected
 
 
 CUT_TOOLS = [

@@ -19,7 +19,6 @@ _BRACKETS = frozenset((*_OPEN, *_CLOSE))
 _QUOTES = {'"': '"', "'": "'", "“": '“”"', "”": '“”"', "‘": "‘’'", "「": "」"}
 """What closes a string, by what opened it."""
 _QUOTES.update({'"""': "", "'''": ""})  # no single character closes these
-_RUN = re.compile(r"[\[{｛［(]{1,256}|[\]}｝］)]{1,256}")
 
 
 class Event(Enum):
@@ -65,6 +64,14 @@ def _inside(firsts: str, marks: Literals | None, *, strings: bool) -> re.Pattern
     return re.compile(rf"(?:{plain}++{string}|{no_mark}\[{plain}*+\])*+", re.DOTALL)
 
 
+@lru_cache(maxsize=512)
+def _runs(firsts: str) -> re.Pattern[str]:
+    """Matches brackets that all open or all close; one with which a mark may begin ends the run before it."""
+    stop = f"(?![{re.escape(firsts)}])" if firsts else ""
+    kinds = (re.escape("".join(_OPEN)), re.escape(_CLOSE))
+    return re.compile("|".join(f"[{kind}](?:{stop}[{kind}]){{0,255}}" for kind in kinds))
+
+
 class JsonLexer:
     """The state between two pieces. ``stack`` holds the closers that are still due, outermost first."""
 
@@ -73,6 +80,7 @@ class JsonLexer:
         "_firsts",
         "_marks",
         "_passes",
+        "_runs",
         "_source",
         "_stop_at_tags",
         "lost",
@@ -90,6 +98,7 @@ class JsonLexer:
         self._firsts = marks.starts if marks is not None else ""
         if stop_at_tags and "<" not in self._firsts:
             self._firsts += "<"
+        self._runs = _runs(self._firsts)
         self.stack: list[str] = []
         self.state = ""
         self.mark = ""
@@ -131,7 +140,7 @@ class JsonLexer:
                 if event is not None:
                     return self._stop(text, at), event
             elif char in _BRACKETS and not self.state:
-                taken, closed = self._brackets(_RUN.match(text, at)[0])  # type: ignore[index]  # it matches
+                taken, closed = self._brackets(self._runs.match(text, at)[0])  # type: ignore[index]  # it matches
                 at += taken
                 if closed:
                     return self._stop(text, at), Event.CLOSED
@@ -194,7 +203,7 @@ class JsonLexer:
             if char not in "'‘" or not (before.isalnum() or before == "_"):
                 self.state = char
         else:
-            match = _RUN.match(text, at)
+            match = self._runs.match(text, at)
             if match is not None:
                 return self._brackets(match.group())
         return 1, False
