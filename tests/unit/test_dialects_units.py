@@ -1,5 +1,7 @@
 """One pair of marks, and every way in which a call is written between them."""
 
+import tracemalloc
+
 import pytest
 from note_tools import TOOLS, calls
 
@@ -43,3 +45,24 @@ def test_a_body_that_gives_no_call(body, reason, name):
     text = f"<tool_call>{body}</tool_call>"
     (rejected,) = parse_tool_calls(text, TOOLS).rejected
     assert (rejected.reason, rejected.name, rejected.text) == (reason, name, text)
+
+
+@pytest.mark.parametrize("count", [1, 2, 500])
+def test_a_list_of_several_calls_that_fail_is_shown_once(count):
+    miss = '{"name": "fly", "arguments": {}}'
+    value = f'[{{"name": "note", "arguments": {{"text": "a"}}}}, {", ".join([miss] * count)}]'
+    reply = parse_tool_calls(f"<tool_call>{value}</tool_call>", TOOLS)
+    assert [(call.tool, call.args) for call in reply.calls] == [NOTE]
+    assert ([rejected.name for rejected in reply.rejected], reply.text) == (["fly"] * count, value)
+
+
+def test_a_list_of_calls_that_fail_is_not_kept_once_for_each_of_them():
+    miss = '{"name": "fly", "arguments": {}}'
+    text = f"<tool_call>[{', '.join([miss] * 2_000)}]</tool_call>"
+    tracemalloc.start()
+    try:
+        reply = parse_tool_calls(text, TOOLS)
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert ([rejected.name for rejected in reply.rejected], reply.text) == (["fly"], text)

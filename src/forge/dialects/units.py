@@ -61,8 +61,8 @@ def report(cur: Candidate, value: JsonUnit, start: int, *, marked: bool) -> bool
         return False  # a list that also holds what is no call is data
     for found in calls.found:
         cur.found(found, start)
-    for miss in calls.missed:
-        cur.missed(miss, start)
+    for at, miss in enumerate(calls.missed):
+        cur.missed(miss, start if at == 0 else cur.pos)  # the text is shown once, and not for each of them
     if calls.odd and marked and not calls.found and not calls.missed:
         cur.missed(Missed("unreadable"), start)
     return bool(calls.found or calls.missed) or marked
