@@ -114,3 +114,11 @@ def test_every_tagged_call_in_a_fence_counts_however_it_is_split(size):
         ("note", {"text": "a"}),
         ("note", {"text": "b"}),
     ]
+
+
+@pytest.mark.timeout(30)  # once it goes round in circles, it does for ever
+@pytest.mark.parametrize("separator", ["function<|tool_sep|>: ", "function<|tool▁sep|>\n"])
+def test_a_separator_behind_a_call_makes_the_block_text(separator):
+    text = f'```json\n<tool_call>{{"name": "ping", "arguments": {{}}}}</tool_call>{separator}'
+    reply = parse_tool_calls(text, TOOLS)
+    assert (reply.calls, reply.text) == ([], text)

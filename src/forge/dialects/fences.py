@@ -157,7 +157,8 @@ def _one(cur: Candidate, fence: Literals, *, marked: bool) -> Need[bool]:
         before = cur.anything
         quick = notations[word].quick
         taken = quick is not None and quick(cur)
-        if (taken or (yield from notations[word].read(cur))) and (cur.anything or before):
+        taken = taken or (yield from notations[word].read(cur))
+        if taken and cur.pos > start and (cur.anything or before):
             return True
         cur.pos = start
     return (yield from unit(cur, fence | _TOKENS, marked=marked))
