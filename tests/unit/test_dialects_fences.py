@@ -122,3 +122,22 @@ def test_a_separator_behind_a_call_makes_the_block_text(separator):
     text = f'```json\n<tool_call>{{"name": "ping", "arguments": {{}}}}</tool_call>{separator}'
     reply = parse_tool_calls(text, TOOLS)
     assert (reply.calls, reply.text) == ([], text)
+
+
+ELEMENT = "<function=note><parameter=text>a</parameter></function>"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(ELEMENT, id="element"),
+        pytest.param('<tool_call name="note">{"text": "a"}</tool_call>', id="attribute"),
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_a_call_in_a_block_says_where_it_stood_however_the_text_was_split(call, piece):
+    text = f"```xml\n{call}\n{call}\n```"
+    scanner = ReplyScanner(TOOLS)
+    parts = [scanner.feed(text[at : at + piece]) for at in range(0, len(text), piece)]
+    found = [call.source.span[0] for part in (*parts, scanner.finish()) for call in part.calls]
+    assert found == [7, 8 + len(call)]

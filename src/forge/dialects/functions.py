@@ -15,8 +15,9 @@ from forge.dialects.units import unit
 
 
 def _element(cur: Candidate) -> Generator[None, None, bool]:
+    start = cur.pos  # not where the candidate began: it may be a fence around the call
     head = yield from cur.literal(ELEMENT_HEADS)
-    return head is not None and (yield from element(cur, head, cur.start))
+    return head is not None and (yield from element(cur, head, start))
 
 
 def _overtaken(text: str, at: int) -> int:

@@ -18,6 +18,7 @@ from forge.dialects.notation import Notation, Opener, Where
 
 def _attributed(cur: Candidate) -> Generator[None, None, bool]:
     """``<tool_call name="N">{arguments}</tool_call>`` and the same with other words."""
+    start = cur.pos
     yield from cur.literal(_NAMED_OPENERS)
     name = yield from cur.attribute()
     yield from cur.space()
@@ -26,7 +27,7 @@ def _attributed(cur: Candidate) -> Generator[None, None, bool]:
     yield from cur.space()
     if not begins_arguments((yield from cur.peek())):
         return False
-    yield from arguments(cur, name, cur.start, _NAMED_MARKS)
+    yield from arguments(cur, name, start, _NAMED_MARKS)
     yield from cur.space()
     yield from cur.literal(_NAMED_CLOSERS)
     return True
