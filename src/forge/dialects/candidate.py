@@ -142,8 +142,8 @@ class Candidate(Cursor):
     def forget(self, kept: int = 0) -> None:
         """What was found since the last flush is none, but for the first ``kept``."""
         if len(self._pending) > kept:
+            self._waiting -= sum(isinstance(segment, CallSegment) for segment in self._pending[kept:])
             del self._pending[kept:]
-            self._waiting = sum(isinstance(segment, CallSegment) for segment in self._pending)
 
     def flush(self) -> None:
         """Make what was found so far final. Waits for the first call: a candidate without one stays text."""

@@ -193,7 +193,7 @@ def _tag_name(cur: Candidate) -> Need[tuple[str, str | None]]:
 
 def _wrapper_end(cur: Candidate, start: int) -> str | None:
     """The end tag that belongs to the tag in which this call stands; None where it stands by itself."""
-    opener = _OPENING_TAG.match(cur.tape.slice(cur.start, start))
+    opener = _OPENING_TAG.match(cur.tape.slice(cur.start, min(start, cur.start + _LONGEST_TAG)))
     return f"</{opener[1]}>" if opener is not None else None
 
 
@@ -225,6 +225,7 @@ def _parameters(
         place.values[key] = text
 
 
+_LONGEST_TAG = 400
 _OPENING_TAG = re.compile(r"<([^\s<>=\"/]+)[^<>]*>")
 
 
