@@ -72,7 +72,7 @@ class Candidate(Cursor):
 
     def __init__(self, tape: Tape, start: int, tools: Toolbox, context: Context, repeats: Repeats) -> None:
         self.tape = tape  # not by super(): a candidate is made for every opener
-        self.pos = start
+        self.pos = self.reach = start
         self.tools = tools
         self.start = start
         self.done = start

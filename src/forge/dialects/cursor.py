@@ -24,13 +24,16 @@ NAME = re.compile(r"(?:[^\W\d]|\d)(?:[\w.:$/-]|\\_)*")
 
 
 class Cursor:
-    """A reading position. ``pos`` is an offset in the whole reply."""
+    """A reading position. ``pos`` is an offset in the whole reply.
 
-    __slots__ = ("pos", "tape", "tools")
+    ``reach`` is the furthest place that was read to, for readers that go back.
+    """
+
+    __slots__ = ("pos", "reach", "tape", "tools")
 
     def __init__(self, tape: Tape, pos: int, tools: Toolbox) -> None:
         self.tape = tape
-        self.pos = pos
+        self.pos = self.reach = pos
         self.tools = tools
 
     def more(self) -> Need[None]:
@@ -53,6 +56,7 @@ class Cursor:
         match = pattern.match(text, start - base)
         if match is not None and match.end() < len(text):
             self.pos = base + match.end()
+            self.reach = max(self.reach, self.pos)
             return match.group()
         while True:
             text, base = self.tape.window(self.pos)
@@ -60,6 +64,7 @@ class Cursor:
             if match is not None:
                 self.pos = base + match.end()
             if self.pos < self.tape.end or self.tape.closed:
+                self.reach = max(self.reach, self.pos)
                 return self.tape.slice(start, self.pos)
             yield
 
@@ -116,10 +121,12 @@ class Cursor:
                 rest = text[match.start() : match.start() + words.longest]
                 if self.tape.closed or rest not in words.prefixes or match.start() + len(rest) < len(text):
                     self.pos = base + match.end()
+                    self.reach = max(self.reach, self.pos)
                     return start, match.group()
                 scan = start
             elif self.tape.closed or self.tape.end >= last:
                 self.pos = min(self.tape.end, last)
+                self.reach = max(self.reach, self.pos)
                 return self.pos, None
             else:
                 scan = max(scan, self.tape.end - words.longest + 1)

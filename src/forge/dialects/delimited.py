@@ -58,11 +58,10 @@ def delimited(
         text, base = cur.tape.window(scan)
         at, event = lexer.run(text, scan - base, final=cur.tape.closed)
         scan = base + at
+        cur.reach = max(cur.reach, scan)
         if event is Event.MORE:
             if cur.tape.closed:
-                cur.pos = cur.tape.end
-                result = attempt(cur.tape.end, lexer, False)
-                return "cut_off" if result is None else result
+                return _at_end(cur, attempt(cur.tape.end, lexer, False))
             yield from cur.more()
             continue
         balanced = event is Event.CLOSED
@@ -78,6 +77,18 @@ def delimited(
             lexer.reopen(closer, budget.passes)
         else:
             scan += len(lexer.mark)
+
+
+def _at_end(cur: Cursor, result: R | None) -> R | Literal["cut_off"]:
+    """What a value is that nothing ended: cut off as well where too much was read to the end and read again."""
+    rereads, end = cur.tape.rereads, cur.tape.end
+    cur.reach = end
+    if result is not None:
+        rereads.again(end - cur.pos)
+        if not rereads.too_many(end):
+            return result
+    cur.pos = end
+    return "cut_off"
 
 
 def _before(cur: Cursor, chars: str) -> Need[bool]:

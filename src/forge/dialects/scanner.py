@@ -17,8 +17,6 @@ from forge.dialects.thinking import open_block
 from forge.dialects.toolbox import Toolbox
 
 _SPACE = re.compile(r"\s*")
-_FREE_RESCANS = 1 << 16
-"""Characters that may be read again for nothing, whatever the length of the reply."""
 
 
 class ReplyScanner:
@@ -41,7 +39,6 @@ class ReplyScanner:
         self._out: list[Segment] = []
         self._shown = 0  # everything before was given out or dropped
         self._scan = 0  # no opener begins before
-        self._rescanned = 0
         self._candidate: Candidate | None = None
         self._reader: Generator[None, None, bool] | None = None
         self._choices: list[tuple[int, Opener, Notation]] = []
@@ -229,33 +226,34 @@ class ReplyScanner:
         else:
             self._settle(candidate)
             return False
-        read_to = candidate.pos
         self._candidate = self._reader = None
+        self._tape.rereads.read(candidate.start, max(candidate.pos, candidate.reach))
         if taken:
             self._end(candidate)
-            return True
-        self._settle(candidate)
-        if candidate.done > candidate.start:
-            self._scan = max(self._scan, self._shown)
         else:
-            self._rescanned += max(read_to - candidate.start, 0)
-            if not self._begin():
-                self._give_up(read_to)
+            self._settle(candidate)
+            if candidate.done > candidate.start:
+                self._scan = max(self._scan, self._shown)
+            elif self._begin():
+                return True
+            else:
+                self._scan = self._skip_run()  # no notation wants it: look at it again behind the opener
+        self._pass_read()
         return True
 
-    def _give_up(self, read_to: int) -> None:
-        """No notation wants it: look at it again behind the opener, unless that was done too often."""
-        if self._rescanned > 2 * read_to + _FREE_RESCANS:
-            self._show(read_to)
-            self._scan = max(self._resume, self._shown)  # a reader may have gone back to where it began
-        else:
-            self._scan = self._skip_run()
+    def _pass_read(self) -> None:
+        """Show what was read already where too much was read again, so that nothing of it is read once more."""
+        rereads = self._tape.rereads
+        if rereads.too_many(rereads.high):
+            self._show(rereads.high)
+            self._scan = max(self._scan, self._shown)
 
     def _end(self, candidate: Candidate) -> None:
         """It was its notation, up to where it stands."""
         candidate.finish()
         self._settle(candidate)
-        self._scan = max(self._scan, self._shown)
+        took = candidate.done > candidate.start
+        self._scan = max(self._scan, self._shown if took else self._resume)  # never twice the same opener
 
     def _settle(self, candidate: Candidate) -> None:
         self._out.extend(candidate.out)

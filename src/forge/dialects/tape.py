@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from forge.dialects.rereads import Rereads
+
 _SMALL = 2048
 """Chunks shorter than this take in the next piece: the copy costs less than the bookkeeping."""
 
@@ -16,13 +18,14 @@ _SMALL = 2048
 class Tape:
     """Text that arrives in pieces. Offsets count characters of the whole reply."""
 
-    __slots__ = ("_chunks", "_starts", "closed", "cut", "end")
+    __slots__ = ("_chunks", "_starts", "closed", "cut", "end", "rereads")
 
     def __init__(self) -> None:
         self._chunks: list[str] = [""]
         self._starts: list[int] = [0]
         self.end = 0
         self.closed = False
+        self.rereads = Rereads()
         self.cut = False
         """The reply did not end by itself: a limit cut it off."""
 
