@@ -141,3 +141,14 @@ def test_a_call_in_a_block_says_where_it_stood_however_the_text_was_split(call, 
     parts = [scanner.feed(text[at : at + piece]) for at in range(0, len(text), piece)]
     found = [call.source.span[0] for part in (*parts, scanner.finish()) for call in part.calls]
     assert found == [7, 8 + len(call)]
+
+
+@pytest.mark.parametrize("tildes", ["~~~", "~~~~", "~" * 9])
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_a_block_of_any_number_of_tildes_is_text(tildes, piece):
+    text = f"{tildes}\n<tool_call>{ELEMENT}</tool_call>\n{tildes}"
+    scanner = ReplyScanner(TOOLS)
+    parts = [scanner.feed(text[at : at + piece]) for at in range(0, len(text), piece)]
+    parts.append(scanner.finish())
+    assert [call for part in parts for call in part.calls] == []
+    assert "".join(part.text for part in parts) == text

@@ -152,6 +152,7 @@ class TestOrder:
         '{"name": "',
         "<think>",
         "`",
+        "~",
         "ping ",
         "(",
     ],
@@ -197,6 +198,7 @@ def test_a_model_that_repeats_its_tokens_for_ever_is_read_to_its_end(unit, piece
         pytest.param("<tools>]~b]", id="an anchor near the edge of a window"),
         pytest.param("<<think>", id="a run before an opener"),
         pytest.param("[[TOOL_CALLS]", id="a run before a bracket opener"),
+        pytest.param("~~~~~~: <|im_end|>", id="an opener that is the beginning of a run"),
         pytest.param(
             '[unused11]{"f": {' * 6 + "f([", id="a mark that begins with a bracket, behind a bracket"
         ),

@@ -122,8 +122,9 @@ class Automaton:
                 if waits or anchor.may_stand(text, place, low):
                     return Hit(place, char, waits)
                 at = place + 1
-                while text[at : at + 2] == char + char:  # in a run of it only the last can begin something
-                    at += 1
+                if char * 2 not in anchor.tails:  # else an opener ends within the run
+                    while text[at : at + 2] == char + char:  # only the last of it can begin something
+                        at += 1
                 continue
             return hit
 
