@@ -46,9 +46,7 @@ checks: dev
 	@$(MAKE_NEWEST) & made=$$!; \
 	stop() { kill $$made 2>/dev/null; wait $$made; exit 1; }; \
 	trap stop INT TERM HUP; \
-	for check in "ruff check ." "ruff format --check ." mypy; do \
-	  echo "$(RUN) -m $$check"; $(RUN) -m $$check || stop; \
-	done; \
+	$(MAKE) --no-print-directory lint types || stop; \
 	wait $$made
 
 lint: dev  ## ruff: rules and format

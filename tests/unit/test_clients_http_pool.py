@@ -1,10 +1,11 @@
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
+from servers.raw import raw_connections
 from yarl import URL
 
-from forge.clients.http_pool import pooled
+from forge.clients.http_pool import HttpPool
 from forge.clients.transport import Transport
 
 pytestmark = pytest.mark.anyio
@@ -15,26 +16,20 @@ MORE_THAN_BUFFERS_HOLD = 64 * 2**20
 
 @asynccontextmanager
 async def server(serve):
-    """Runs ``serve(reader, writer)`` for each connection."""
+    async with raw_connections(serve) as port:
+        yield URL(f"http://127.0.0.1:{port}/v1?a=b%20c")
 
-    async def accept(reader, writer):
-        try:
-            await serve(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
+
+async def until_left(reader, left):
+    """Take what comes until the client is gone, and set ``left``."""
+    with suppress(ConnectionError):
+        while await reader.read(2**16):
             pass
-        finally:
-            writer.close()
-
-    running = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with running:
-        yield URL(f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}/v1?a=b%20c")
+    left.set()
 
 
-@asynccontextmanager
-async def pool():
-    connector, made = pooled(5)
-    async with connector:
-        yield made
+def pool():
+    return aclosing(HttpPool(5))
 
 
 class Recording:
@@ -180,12 +175,7 @@ async def test_a_request_that_is_answered_before_it_was_taken_whole():
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
-        try:
-            while await reader.read(2**16):
-                pass
-        except ConnectionError:
-            pass
-        closed.set()
+        await until_left(reader, closed)
 
     async with server(refuse) as url, pool() as connections:
         answer = await connections.request("POST", url, {}, b"x" * MORE_THAN_BUFFERS_HOLD)
@@ -201,12 +191,7 @@ async def test_a_request_that_is_left_while_it_is_sent_closes_its_connection():
     async def take_little(reader, _):
         await reader.readuntil(b"\r\n\r\n")
         begun.set()
-        try:
-            while await reader.read(2**16):
-                pass
-        except ConnectionError:
-            pass
-        closed.set()
+        await until_left(reader, closed)
 
     async with server(take_little) as url:
         transport = Transport()

@@ -5,6 +5,7 @@ import ssl
 from contextlib import asynccontextmanager
 
 import pytest
+from servers.raw import raw_connections
 from servers.scripted import Gate, Script, ScriptedServer
 from yarl import URL
 
@@ -22,21 +23,15 @@ async def raw_server(*answers):
     left = list(answers)
     seen = []
 
-    async def accept(reader, writer):
-        try:
-            seen.append(await reader.readuntil(b"\r\n\r\n"))
-            answer = left.pop(0) if left else None
-            if answer is not None:
-                writer.write(answer)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def serve(reader, writer):
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        answer = left.pop(0) if left else None
+        if answer is not None:
+            writer.write(answer)
+            await writer.drain()
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with server:
-        yield URL(f"http://u:{SECRET}@127.0.0.1:{server.sockets[0].getsockname()[1]}/v1?key={SECRET}"), seen
+    async with raw_connections(serve) as port:
+        yield URL(f"http://u:{SECRET}@127.0.0.1:{port}/v1?key={SECRET}"), seen
 
 
 async def get(url, timeouts=None, headers=None):

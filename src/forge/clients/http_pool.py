@@ -98,20 +98,18 @@ class Answer:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        transport = connection.transport
-        if transport is not None and transport.get_write_buffer_size():
-            _drop(
-                connection
-            )  # answered before the whole request was taken, which the rest of it may never be
+        if _unsent(connection) is not None:
+            # Answered before the whole request was taken, which the rest of it may never be.
+            _drop(connection)
         else:
             connection.release()
 
 
 class HttpPool:
-    """Opens connections when they are needed, and keeps them for a while."""
+    """Opens connections when they are needed, without a bound, and keeps them for a while. Made in an event loop."""
 
-    def __init__(self, connector: aiohttp.BaseConnector, connect_timeout: float | None) -> None:
-        self._connector = connector
+    def __init__(self, connect_timeout: float | None) -> None:
+        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S)
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
         self._targets: dict[tuple[str, URL], _Target] = {}
 
@@ -157,12 +155,6 @@ class HttpPool:
         return target
 
 
-def pooled(connect_timeout: float | None) -> tuple[aiohttp.TCPConnector, HttpPool]:
-    """A pool without a bound on connections, and the connector that ``async with`` closes."""
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S)
-    return connector, HttpPool(connector, connect_timeout)
-
-
 async def _exchange(connection: Connection, head: bytes, body: bytes | None) -> Answer:
     protocol, transport = connection.protocol, connection.transport
     if protocol is None or transport is None:
@@ -181,7 +173,13 @@ async def _exchange(connection: Connection, head: bytes, body: bytes | None) -> 
 
 
 def _drop(connection: Connection) -> None:
-    transport = connection.transport
-    if transport is not None and transport.get_write_buffer_size():
-        transport.abort()  # closing would wait until the server has taken the rest of the request
+    unsent = _unsent(connection)
+    if unsent is not None:
+        unsent.abort()  # closing would wait until the server has taken the rest of the request
     connection.close()
+
+
+def _unsent(connection: Connection) -> asyncio.Transport | None:
+    """The transport where some of the request has not left yet."""
+    transport = connection.transport
+    return transport if transport is not None and transport.get_write_buffer_size() else None

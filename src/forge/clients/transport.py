@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 
 import aiohttp
 from aiohttp.http import HttpProcessingError
@@ -20,7 +20,7 @@ from yarl import URL
 
 from forge.clients.deadline import deadline
 from forge.clients.heard import heard
-from forge.clients.http_pool import Answer, HttpPool, pooled
+from forge.clients.http_pool import Answer, HttpPool
 from forge.clients.urls import masked
 from forge.errors import BackendError, BackendUnreachableError, StreamError
 from forge.wire.backend_errors import error_from_body
@@ -256,8 +256,7 @@ async def _kept_pool(connect_timeout: float | None) -> AsyncGenerator[HttpPool, 
     """A pool that closes itself when nobody does: asyncio ends generators when they are dropped and before a
     loop ends. A script that runs one workflow and closes nothing then leaves no socket and no complaint.
     """
-    connector, pool = pooled(connect_timeout)
-    async with connector:
+    async with aclosing(HttpPool(connect_timeout)) as pool:
         yield pool
 
 
